@@ -1,0 +1,49 @@
+# Two commands do everything on a machine that has Python and make:
+#   make demo   creates .venv, installs the package and runs the main example
+#   make test   creates .venv, installs the development tools, then lint, types and all tests
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test lint types unit format clean
+
+demo: $(VENV)/installed
+	$(BIN)/python examples/01_first_steps.py
+
+test: lint types unit
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/installed-dev
+	$(BIN)/mypy
+
+# Two processes with one thread each finish sooner than one process with two threads.
+unit: $(VENV)/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+
+format: $(VENV)/installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# torch goes first and by its exact version: other packages ask for "any torch".
+$(VENV)/torch: constraints.txt | $(VENV)/bin/python
+	$(INSTALL) "$$(grep '^torch==' constraints.txt)"
+	touch $@
+
+$(VENV)/installed: pyproject.toml constraints.txt $(VENV)/torch
+	$(INSTALL) --editable .
+	touch $@
+
+$(VENV)/installed-dev: pyproject.toml constraints.txt $(VENV)/torch
+	$(INSTALL) --editable ".[dev]"
+	touch $@ $(VENV)/installed
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

@@ -1,0 +1,173 @@
+"""The prepared graph: an ``edge_index`` sorted both ways, built once by whoever owns the graph."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch_geometric import EdgeIndex
+
+from coopsheaf.checks import check_int, check_tensor
+
+
+class CSR(NamedTuple):
+    """A compressed list of edges, grouped by one of their ends.
+
+    Row ``i`` holds positions ``ptr[i]:ptr[i + 1]``; there, ``other`` is the node at the other end
+    and ``edge`` the edge's position in the original list.
+    """
+
+    ptr: Tensor  # (n + 1,)
+    other: Tensor  # (m,)
+    edge: Tensor  # (m,)
+
+
+class Graph:
+    """A directed graph with its edges grouped by target and by source.
+
+    Sorting the edges is the one part of a forward pass that depends on nothing learned. Build a
+    ``Graph`` once and pass it wherever an ``edge_index`` is accepted::
+
+        graph = Graph(data.edge_index, data.num_nodes)
+        for _ in range(epochs):
+            out = model(data.x, graph)
+
+    An edge (j, i) of ``edge_index`` carries information from its source ``edge_index[0] = j`` to
+    its target ``edge_index[1] = i``. Self-loops, parallel edges and isolated nodes are kept as
+    they are, and nothing is symmetrised.
+
+    Args:
+        edge_index: ``(2, m)`` integers in ``[0, num_nodes)``.
+        num_nodes: the number n of nodes; the largest index plus one if not given.
+    """
+
+    source: Tensor  # (m,)
+    target: Tensor  # (m,)
+    num_nodes: int
+    by_target: CSR
+    by_source: CSR
+
+    __slots__ = ("by_source", "by_target", "num_nodes", "source", "target")
+
+    def __init__(self, edge_index: Tensor, num_nodes: int | None = None) -> None:
+        edge_index = _check_edge_index(edge_index)
+        num_nodes = _check_num_nodes(edge_index, num_nodes)
+        source, target = edge_index[0], edge_index[1]
+        self._fill(
+            source,
+            target,
+            num_nodes,
+            _compress(target, source, num_nodes),
+            _compress(source, target, num_nodes),
+        )
+
+    @property
+    def edge_index(self) -> Tensor:
+        """The edges in their original order, ``(2, m)``."""
+        return torch.stack([self.source, self.target])
+
+    @property
+    def num_edges(self) -> int:
+        return self.source.numel()
+
+    @property
+    def device(self) -> torch.device:
+        return self.source.device
+
+    @property
+    def in_degree(self) -> Tensor:
+        """Number of edges into each node, ``(n,)``."""
+        return self.by_target.ptr.diff()
+
+    @property
+    def out_degree(self) -> Tensor:
+        """Number of edges out of each node, ``(n,)``."""
+        return self.by_source.ptr.diff()
+
+    def reverse(self) -> Graph:
+        """The same edges in the other direction; nothing is sorted again."""
+        return self._build(self.target, self.source, self.num_nodes, self.by_source, self.by_target)
+
+    def to(self, device: torch.device | str) -> Graph:
+        """A copy on another device."""
+        return self._build(
+            self.source.to(device),
+            self.target.to(device),
+            self.num_nodes,
+            CSR(*(part.to(device) for part in self.by_target)),
+            CSR(*(part.to(device) for part in self.by_source)),
+        )
+
+    @classmethod
+    def _build(
+        cls, source: Tensor, target: Tensor, num_nodes: int, by_target: CSR, by_source: CSR
+    ) -> Graph:
+        graph = object.__new__(cls)
+        graph._fill(source, target, num_nodes, by_target, by_source)
+        return graph
+
+    def _fill(
+        self, source: Tensor, target: Tensor, num_nodes: int, by_target: CSR, by_source: CSR
+    ) -> None:
+        object.__setattr__(self, "source", source)
+        object.__setattr__(self, "target", target)
+        object.__setattr__(self, "num_nodes", num_nodes)
+        object.__setattr__(self, "by_target", by_target)
+        object.__setattr__(self, "by_source", by_source)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(
+            f"a Graph does not change: build a new one instead of setting {name!r}"
+        )
+
+    def __repr__(self) -> str:
+        return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges})"
+
+
+def as_graph(edge_index: Tensor | Graph, num_nodes: int | None = None) -> Graph:
+    """Prepare ``edge_index`` unless it is prepared already."""
+    if not isinstance(edge_index, Graph):
+        return Graph(edge_index, num_nodes)
+    if num_nodes is not None and edge_index.num_nodes != num_nodes:
+        raise ValueError(
+            f"`edge_index` is a graph of {edge_index.num_nodes} nodes; expected {num_nodes} nodes"
+        )
+    return edge_index
+
+
+def _check_edge_index(edge_index: object) -> Tensor:
+    tensor = check_tensor("edge_index", edge_index)
+    if isinstance(tensor, EdgeIndex):
+        tensor = tensor.as_tensor()
+    if tensor.layout != torch.strided or tensor.dim() != 2 or tensor.shape[0] != 2:
+        raise ValueError(
+            "`edge_index` must be a dense tensor of shape (2, m): sources above targets; "
+            f"got shape {tuple(tensor.shape)}, layout {tensor.layout}"
+        )
+    if tensor.dtype not in (torch.int64, torch.int32):
+        raise ValueError(f"`edge_index` must have dtype int64 or int32; got {tensor.dtype}")
+    return tensor.long()
+
+
+def _check_num_nodes(edge_index: Tensor, num_nodes: int | None) -> int:
+    if torch.compiler.is_compiling() and num_nodes is not None:
+        return num_nodes  # reading values would break the compiled graph
+    low, high = (v.item() for v in edge_index.aminmax()) if edge_index.numel() else (0, -1)
+    if low < 0:
+        raise ValueError(f"`edge_index` must not hold negative node indices; got {low}")
+    if num_nodes is None:
+        return int(high) + 1
+    check_int("num_nodes", num_nodes, minimum=0)
+    if high >= num_nodes:
+        raise ValueError(
+            f"`edge_index` must hold node indices below the number of nodes, {num_nodes}; "
+            f"got {high}"
+        )
+    return num_nodes
+
+
+def _compress(rows: Tensor, others: Tensor, num_nodes: int) -> CSR:
+    ordered, edge = torch.sort(rows, stable=True)
+    bounds = torch.arange(num_nodes + 1, device=rows.device)
+    return CSR(torch.searchsorted(ordered, bounds), others[edge], edge)

@@ -1,0 +1,255 @@
+"""Map learners: from node features to one conformal map per node.
+
+A *learner* is a module that turns ``(x, edge_index)`` into ``(n, k)`` raw numbers; a
+:class:`MapLearner` turns those into maps. A network needs two learners per layer, each of a width
+it works out itself, so it takes a *recipe* for learners: an object that is called with
+``(in_channels, out_channels)``. The recipes below are those of the paper's experiments.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.nn import LayerNorm
+
+from coopsheaf.checks import check_choice, check_int
+from coopsheaf.graph import Graph
+from coopsheaf.nn.sage import SAGE, SAGEConv
+from coopsheaf.orthogonal import Orthogonal, Scale
+from coopsheaf.sheaf import ConformalMaps
+
+LearnerRecipe = Callable[[int, int], nn.Module]
+"""``(in_channels, out_channels)`` to a module that maps ``(x, edge_index)`` to that width."""
+
+
+class MLP(nn.Module):
+    """Linear, ReLU, Linear on each node's own features: a node-local learner."""
+
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(in_channels, hidden_channels),
+            nn.ReLU(),
+            nn.Linear(hidden_channels, out_channels),
+        )
+
+    def forward(self, x: Tensor, edge_index: Tensor | Graph) -> Tensor:
+        return self.layers(x)
+
+
+class EmbeddedSAGE(nn.Module):
+    """Linear, GELU, then layers of SAGEConv and GELU, then Linear.
+
+    Args:
+        in_channels: size of the input features.
+        hidden_channels: size inside.
+        num_layers: number of SAGEConv layers.
+        out_channels: size of the output.
+        residual: add each layer's input to its output.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        num_layers: int,
+        out_channels: int,
+        *,
+        residual: bool = False,
+    ) -> None:
+        super().__init__()
+        self.emb1 = nn.Linear(in_channels, hidden_channels)
+        self.phi = nn.ModuleList(
+            SAGEConv(hidden_channels, hidden_channels) for _ in range(num_layers)
+        )
+        self.emb2 = nn.Linear(hidden_channels, out_channels)
+        self.residual = residual
+
+    def forward(self, x: Tensor, edge_index: Tensor | Graph) -> Tensor:
+        x = F.gelu(self.emb1(x))
+        for conv in self.phi:
+            y = F.gelu(conv(x, edge_index))
+            x = x + y if self.residual else y
+        return self.emb2(x)
+
+
+@dataclass(frozen=True)
+class MLPLearner:
+    """Recipe for an :class:`MLP`: maps that depend on the node's own features alone."""
+
+    hidden_channels: int = 32
+
+    def __post_init__(self) -> None:
+        check_int("hidden_channels", self.hidden_channels, minimum=1)
+
+    def __call__(self, in_channels: int, out_channels: int) -> nn.Module:
+        return MLP(in_channels, self.hidden_channels, out_channels)
+
+
+@dataclass(frozen=True)
+class _SAGERecipe:
+    hidden_channels: int = 32
+    num_layers: int = 2
+
+    def __post_init__(self) -> None:
+        check_int("hidden_channels", self.hidden_channels, minimum=1)
+        check_int("num_layers", self.num_layers, minimum=1)
+
+
+@dataclass(frozen=True)
+class GraphNormSAGELearner(_SAGERecipe):
+    """Recipe for GraphSAGE of kind 1: ReLU, and PyG's LayerNorm in mode "graph" between layers.
+
+    That norm averages over all nodes and channels at once. With two layers or more every map
+    therefore depends on every node, also across the graphs of a mini-batch: a batch of graphs does
+    not give what its graphs give one by one. :class:`NodeNormSAGELearner` is local.
+    """
+
+    def __call__(self, in_channels: int, out_channels: int) -> nn.Module:
+        norm = partial(LayerNorm, mode="graph")
+        return SAGE(in_channels, self.hidden_channels, self.num_layers, out_channels, norm=norm)
+
+
+@dataclass(frozen=True)
+class NodeNormSAGELearner(_SAGERecipe):
+    """Recipe for GraphSAGE of kind 1 with the norm taken over each node's own channels."""
+
+    def __call__(self, in_channels: int, out_channels: int) -> nn.Module:
+        norm = partial(LayerNorm, mode="node")
+        return SAGE(in_channels, self.hidden_channels, self.num_layers, out_channels, norm=norm)
+
+
+@dataclass(frozen=True)
+class ProjectedSAGELearner(_SAGERecipe):
+    """Recipe for GraphSAGE of kind 2: GELU, projected messages, dropout 0.2, no norm.
+
+    The dropout is part of the recipe, whatever the model's own dropout is.
+    """
+
+    dropout: float = 0.2
+
+    def __call__(self, in_channels: int, out_channels: int) -> nn.Module:
+        return SAGE(
+            in_channels,
+            self.hidden_channels,
+            self.num_layers,
+            out_channels,
+            act=F.gelu,
+            dropout=self.dropout,
+            project=True,
+        )
+
+
+@dataclass(frozen=True)
+class EmbeddedSAGELearner(_SAGERecipe):
+    """Recipe for an :class:`EmbeddedSAGE`, the released implementation's custom kind."""
+
+    residual: bool = False
+
+    def __call__(self, in_channels: int, out_channels: int) -> nn.Module:
+        return EmbeddedSAGE(
+            in_channels,
+            self.hidden_channels,
+            self.num_layers,
+            out_channels,
+            residual=self.residual,
+        )
+
+
+LEARNERS: dict[str, Callable[[], LearnerRecipe]] = {
+    "mlp": MLPLearner,
+    "sage-graph-norm": GraphNormSAGELearner,
+    "sage-node-norm": NodeNormSAGELearner,
+    "sage-projected": ProjectedSAGELearner,
+    "sage-embedded": EmbeddedSAGELearner,
+}
+
+# Modules that take a prepared graph in place of an edge_index.
+_PREPARED = (MLP, SAGE, EmbeddedSAGE)
+
+
+class MapLearner(nn.Module):
+    r"""Learns one conformal map per node.
+
+    .. math::
+        (p_i, r_i) = \operatorname{learner}(X, E)_i, \qquad
+        F_i = \operatorname{scale}(r_i) \cdot \operatorname{orthogonal}(\tanh p_i)
+
+    Args:
+        in_channels: size of the node features.
+        learner: a recipe, its name, or a module that maps ``(x, edge_index)`` to the right width
+            (copied, so that every layer and both maps have their own).
+        orthogonal: the parametrisation of orthogonal matrices.
+        scale: the scale.
+
+    Shapes:
+        x ``(n, in_channels)``; returns scale ``(n,)`` and orthogonal ``(n, d, d)``.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        learner: str | LearnerRecipe | nn.Module,
+        *,
+        orthogonal: Orthogonal,
+        scale: Scale,
+    ) -> None:
+        super().__init__()
+        self.in_channels, self.orthogonal, self.scale = in_channels, orthogonal, scale
+        self.out_channels = orthogonal.num_parameters + scale.num_parameters
+        self.learner = _make_learner(learner, in_channels, self.out_channels)
+
+    def reset_parameters(self) -> None:
+        _reset(self.learner)
+
+    def forward(self, x: Tensor, graph: Graph) -> ConformalMaps:
+        edge_index = graph if isinstance(self.learner, _PREPARED) else graph.edge_index
+        raw = self.learner(x, edge_index)
+        if raw.shape != (x.shape[0], self.out_channels):
+            raise ValueError(
+                f"`learner` must return shape ({x.shape[0]}, {self.out_channels}): "
+                f"{self.orthogonal.num_parameters} orthogonal parameters and "
+                f"{self.scale.num_parameters} scale per node; got {tuple(raw.shape)}"
+            )
+        # Half precision would lose the orthogonality that the theory rests on.
+        raw = raw.float() if raw.dtype in (torch.bfloat16, torch.float16) else raw
+        k = self.orthogonal.num_parameters
+        return ConformalMaps(self.scale(raw[:, k:]), self.orthogonal(torch.tanh(raw[:, :k])))
+
+    def __repr__(self) -> str:
+        return (
+            f"MapLearner({self.in_channels} -> {self.orthogonal}, {self.scale}, "
+            f"learner={type(self.learner).__name__})"
+        )
+
+
+def _make_learner(
+    learner: str | LearnerRecipe | nn.Module, in_channels: int, out_channels: int
+) -> nn.Module:
+    if isinstance(learner, nn.Module):
+        module = copy.deepcopy(learner)
+        _reset(module)
+        return module
+    recipe = learner if callable(learner) else check_choice("learner", learner, LEARNERS)()
+    module = recipe(in_channels, out_channels)
+    if not isinstance(module, nn.Module):
+        raise ValueError(
+            "`learner` must make a torch.nn.Module when called with (in_channels, out_channels); "
+            f"got {type(module).__name__}"
+        )
+    return module
+
+
+def _reset(module: nn.Module) -> None:
+    """Draw all parameters of a module anew, whoever wrote it."""
+    if hasattr(module, "reset_parameters"):
+        module.reset_parameters()  # type: ignore[operator]
+    else:
+        for child in module.children():
+            _reset(child)
