@@ -49,7 +49,7 @@ CONFIGS: dict[str, dict] = {
 def released(config: dict) -> ReleasedCSNN:
     torch.manual_seed(0)
     model = ReleasedCSNN(F_IN, H, LAYERS, OUT, **config).double().eval()
-    for name, tensor in model.state_dict().items():  # nothing at its initial value
+    for tensor in model.state_dict().values():  # nothing at its initial value
         if tensor.is_floating_point():
             tensor += 0.3 * torch.rand_like(tensor)
     return model
