@@ -1,0 +1,37 @@
+"""A guard that sees every tensor an expression creates, inside our own operators too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from coopsheaf.kernels import sparse
+
+
+class LargestTensor(TorchDispatchMode):
+    """Records the largest number of elements any operation returned as new memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numel = 0
+        self.where = ""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        # A custom operator runs below this mode: step inside with the mode on.
+        if func is torch.ops.coopsheaf.sparse_product.default:
+            with self:
+                return sparse._multiply(*args[:5])
+        if func is torch.ops.coopsheaf.edge_products.default:
+            with self:
+                return sparse._sample(*args[:5])
+        out = func(*args, **(kwargs or {}))
+        if not func.is_view:
+            for leaf in tree_leaves(out):
+                if isinstance(leaf, torch.Tensor) and leaf.layout == torch.strided:
+                    size = leaf.untyped_storage().nbytes() // max(1, leaf.element_size())
+                    if size > self.numel:
+                        self.numel, self.where = size, str(func)
+        return out
