@@ -63,7 +63,7 @@ def test_one_edge_in_closed_form(normalization: str | None) -> None:
 
 
 def test_random_maps_on_the_four_node_path() -> None:
-    """Random conformal maps on the path of four nodes mostly give negative real parts when one side is loud."""
+    """On the path of four nodes random maps, one side louder, mostly give negative real parts."""
     graph, least_out, least_in = Graph(path(4)), [], []
     for seed in range(20):
         source, target = random_pair(4, 2, seed)

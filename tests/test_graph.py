@@ -1,0 +1,97 @@
+"""The prepared graph."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from graphs import graphs
+from hypothesis import given, settings
+from torch_geometric import EdgeIndex
+from torch_geometric.utils import degree
+
+from coopsheaf import Graph
+from coopsheaf.graph import as_graph
+
+EDGES = torch.tensor([[2, 0, 0, 2], [1, 1, 2, 2]])
+
+
+@settings(deadline=None, max_examples=50)
+@given(graphs())
+def test_compressed_lists_hold_every_edge_once(graph: Graph) -> None:
+    n = graph.num_nodes
+    for csr, rows, others in (
+        (graph.by_target, graph.target, graph.source),
+        (graph.by_source, graph.source, graph.target),
+    ):
+        assert csr.ptr[0] == 0
+        assert csr.ptr[-1] == graph.num_edges
+        assert torch.equal(csr.edge.sort().values, torch.arange(graph.num_edges))
+        assert torch.equal(csr.other, others[csr.edge])
+        for i in range(n):
+            assert (rows[csr.edge[csr.ptr[i] : csr.ptr[i + 1]]] == i).all()
+    assert torch.equal(graph.in_degree, degree(graph.target, n, torch.int64))
+    assert torch.equal(graph.out_degree, degree(graph.source, n, torch.int64))
+
+
+def test_reverse_is_the_graph_of_the_reversed_edges() -> None:
+    graph, expected = Graph(EDGES, 4).reverse(), Graph(EDGES.flip(0), 4)
+    assert torch.equal(graph.edge_index, expected.edge_index)
+    for got, want in zip(
+        (*graph.by_target, *graph.by_source),
+        (*expected.by_target, *expected.by_source),
+        strict=True,
+    ):
+        assert torch.equal(got, want)
+
+
+def test_edges_keep_their_order_and_number_of_nodes() -> None:
+    graph = Graph(EDGES)
+    assert torch.equal(graph.edge_index, EDGES)
+    assert graph.num_nodes == 3
+    assert repr(Graph(EDGES, 5)) == "Graph(num_nodes=5, num_edges=4)"
+    assert Graph(torch.empty(2, 0, dtype=torch.int64)).num_nodes == 0
+
+
+def test_accepts_int32_and_edge_index_objects() -> None:
+    assert torch.equal(Graph(EDGES.int()).edge_index, EDGES)
+    assert torch.equal(Graph(EdgeIndex(EDGES)).edge_index, EDGES)
+
+
+def test_moves_between_devices() -> None:
+    moved = Graph(EDGES, 4).to("cpu")
+    assert torch.equal(moved.edge_index, EDGES)
+    assert moved.device == torch.device("cpu")
+    assert Graph(EDGES, 4).to("meta").by_target.ptr.device.type == "meta"
+
+
+def test_is_immutable() -> None:
+    with pytest.raises(AttributeError, match="num_nodes"):
+        Graph(EDGES).num_nodes = 7
+
+
+def test_as_graph_prepares_once() -> None:
+    graph = Graph(EDGES, 4)
+    assert as_graph(graph) is graph
+    assert as_graph(graph, 4) is graph
+    with pytest.raises(ValueError, match="a graph of 4 nodes; expected 5 nodes"):
+        as_graph(graph, 5)
+
+
+@pytest.mark.parametrize(
+    ("edge_index", "num_nodes", "message"),
+    [
+        (EDGES.tolist(), None, "`edge_index` must be a torch.Tensor; got list"),
+        (EDGES.float(), None, "`edge_index` must have dtype int64 or int32; got torch.float32"),
+        (EDGES.bool(), None, "dtype int64 or int32; got torch.bool"),
+        (EDGES.T, None, r"shape \(2, m\): sources above targets; got shape \(4, 2\)"),
+        (EDGES[0], None, r"got shape \(4,\)"),
+        (EDGES - 1, None, "must not hold negative node indices; got -1"),
+        (EDGES, 2, "below the number of nodes, 2; got 2"),
+        (EDGES, -1, "`num_nodes` must be an integer of at least 0; got -1"),
+        (EDGES, 3.0, "`num_nodes` must be an integer of at least 0; got 3.0"),
+        (torch.eye(3).long().to_sparse(), None, "dense tensor"),
+    ],
+)
+def test_bad_input(edge_index: object, num_nodes: int | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Graph(edge_index, num_nodes)  # type: ignore[arg-type]

@@ -1,0 +1,43 @@
+"""The algebra of operators, where it is not covered by the laws."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from graphs import path, randn, random_flat
+from laws import EXACT, check_operator
+from torch.testing import assert_close
+
+from coopsheaf import Graph, Sheaf, coboundary, in_laplacian, out_laplacian
+from coopsheaf.operator import Identity
+
+FLAT = random_flat(Graph(path(4)), 2)
+
+
+def test_sums_products_and_multiples_are_operators() -> None:
+    a, b = out_laplacian(FLAT), in_laplacian(FLAT)
+    for operator in (a + b, a @ b, 3 * a, a * 0.5, a - b, torch.tensor(2.0).double() * a, a.T @ b):
+        check_operator(operator)
+    check_operator(Identity(4, 2, dtype=torch.float64))
+    x = randn(4, 2, 3)
+    assert_close((a @ b).mv(x), a.mv(b.mv(x)), **EXACT)
+
+
+def test_a_factor_can_be_learned() -> None:
+    factor = torch.tensor(0.5).double().requires_grad_()
+    x = randn(4, 2, 3)
+    (factor * out_laplacian(FLAT)).mv(x).sum().backward()
+    assert_close(factor.grad, out_laplacian(FLAT).mv(x).sum())
+
+
+def test_shapes_must_fit() -> None:
+    delta = coboundary(Sheaf(torch.tensor([[0, 1], [1, 2]]), randn(2, 2, 2, 2)))
+    with pytest.raises(ValueError, match="must have the same shape to be added"):
+        delta + delta.T
+    with pytest.raises(ValueError, match="must end where the left one begins"):
+        delta @ delta
+    with pytest.raises(ValueError, match=r"takes a number as factor.*shape \(3,\)"):
+        delta * torch.ones(3)
+    with pytest.raises(TypeError):
+        delta @ "x"  # type: ignore[operator]
+    assert repr(delta) == "Coboundary(3x2 -> 2x2)"
