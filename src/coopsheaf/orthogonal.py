@@ -40,7 +40,7 @@ class Orthogonal(ABC):
                 f"`parameters` must have shape (..., {self.num_parameters}) for stalk dimension "
                 f"{self.stalk_dim}; got {tuple(parameters.shape)}"
             )
-        # The factorisations know no half precision.
+        # Half precision would not be orthogonal enough, and has no solvers.
         half = parameters.dtype in (torch.bfloat16, torch.float16)
         return self._matrices(parameters.float() if half else parameters)
 
@@ -76,8 +76,17 @@ class Householder(Orthogonal):
     """
 
     def _matrices(self, parameters: Tensor) -> Tensor:
-        vectors = self._lower(parameters) + self._eye(parameters)
-        return torch.linalg.householder_product(vectors, 2 / vectors.square().sum(-2))
+        # Reflection by reflection: torch.linalg.householder_product gives the same, but its
+        # derivative is slower and unrolls into hundreds of operations when compiled.
+        d, eye = self.stalk_dim, self._eye(parameters)
+        vectors = self._lower(parameters) + eye
+        factors = 2 / vectors.square().sum(-2)  # (..., d)
+        last = eye[-1]
+        q = (eye - 2 * torch.outer(last, last)).expand_as(vectors)
+        for k in reversed(range(d - 1)):
+            v = vectors[..., k : k + 1]  # (..., d, 1)
+            q = q - (factors[..., k, None, None] * v) @ (v.mT @ q)
+        return q
 
 
 class Cayley(Orthogonal):

@@ -1,0 +1,87 @@
+"""Map learners."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from graphs import ODD_GRAPHS, randn
+from torch import Tensor, nn
+from torch.testing import assert_close
+from torch_geometric.nn import GATConv
+
+from coopsheaf import Graph
+from coopsheaf.nn import MapLearner, MLPLearner, ProjectedSAGELearner
+from coopsheaf.nn.learners import LEARNERS
+from coopsheaf.orthogonal import ExpScale, Householder, UnitScale
+
+N, EDGES = ODD_GRAPHS["random-directed"]
+GRAPH = Graph(EDGES, N)
+
+
+def make(learner, scale=None) -> MapLearner:
+    return MapLearner(6, learner, orthogonal=Householder(3), scale=scale or ExpScale()).double()
+
+
+class Foreign(nn.Module):
+    """A user's module: PyG inside, a plain edge_index as argument."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.conv = GATConv(in_channels, out_channels)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        assert isinstance(edge_index, Tensor)
+        return self.conv(x, edge_index)
+
+
+@pytest.mark.parametrize("learner", [*LEARNERS, Foreign, Foreign(6, 4)], ids=str)
+def test_every_kind_of_learner_gives_conformal_maps(learner) -> None:
+    maps = make(learner)(randn(N, 6), GRAPH)
+    assert maps.scale.shape == (N,)
+    assert (maps.scale > 0).all()
+    assert_close(maps.orthogonal.mT @ maps.orthogonal, torch.eye(3).double().expand(N, 3, 3))
+
+
+def test_the_last_output_is_the_scale_and_the_others_are_bounded_parameters() -> None:
+    class Constant(nn.Module):
+        def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+            return torch.tensor([0.3, -2.0, 0.7, 0.5], dtype=x.dtype).expand(x.shape[0], 4)
+
+    maps = make(Constant())(randn(2, 6), Graph(torch.empty(2, 0).long(), 2))
+    assert_close(maps.scale, torch.full((2,), 0.5).double().exp())
+    expected = Householder(3)(torch.tanh(torch.tensor([[0.3, -2.0, 0.7]]).double()))
+    assert_close(maps.orthogonal, expected.expand(2, 3, 3))
+
+
+def test_a_unit_scale_takes_one_output_less() -> None:
+    learner = make("mlp", UnitScale())
+    assert learner.out_channels == 3
+    assert torch.equal(learner(randn(N, 6), GRAPH).scale, torch.ones(N).double())
+
+
+def test_a_given_module_is_copied_and_drawn_anew() -> None:
+    module = Foreign(6, 4)
+    a, b = make(module), make(module)
+    assert not torch.equal(a.learner.conv.lin.weight, b.learner.conv.lin.weight)
+    assert a.learner is not module
+
+
+def test_recipes_compare_and_print_by_their_settings() -> None:
+    assert MLPLearner(64) == MLPLearner(hidden_channels=64)
+    assert repr(ProjectedSAGELearner(64, 5)) == (
+        "ProjectedSAGELearner(hidden_channels=64, num_layers=5, dropout=0.2)"
+    )
+    assert repr(make("mlp")) == "MapLearner(6 -> Householder(3), ExpScale(), learner=MLP)"
+
+
+def test_bad_input() -> None:
+    with pytest.raises(ValueError, match=r"`learner` must be one of 'mlp', .*; got 'gat'"):
+        make("gat")
+    with pytest.raises(ValueError, match=r"`learner` must return shape \(9, 4\).* got \(9, 5\)"):
+        make(Foreign(6, 5))(randn(N, 6), GRAPH)
+    with pytest.raises(ValueError, match=r"must make a torch.nn.Module .*; got int"):
+        make(lambda a, b: 3)
+    with pytest.raises(ValueError, match="`num_layers` must be an integer of at least 1; got 0"):
+        ProjectedSAGELearner(32, 0)
+    with pytest.raises(ValueError, match="`hidden_channels` must be an integer of at least 1"):
+        MLPLearner(0)

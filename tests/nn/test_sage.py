@@ -1,0 +1,90 @@
+"""Our GraphSAGE against PyG's, parameter by parameter."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+import torch
+import torch.nn.functional as F
+from graphs import ODD_GRAPHS, randn
+from torch.testing import assert_close
+from torch_geometric.nn import GraphSAGE, LayerNorm
+from torch_geometric.nn import SAGEConv as PyGSAGEConv
+
+from coopsheaf import Graph
+from coopsheaf.nn import SAGE, SAGEConv
+
+
+@pytest.mark.parametrize("name", ODD_GRAPHS)
+@pytest.mark.parametrize("project", [False, True])
+@pytest.mark.parametrize("out_channels", [3, 6])
+def test_conv_is_pygs(name: str, project: bool, out_channels: int) -> None:
+    """Narrower and wider outputs: the mean is taken on either side of the product."""
+    n, edge_index = ODD_GRAPHS[name]
+    ours = SAGEConv(5, out_channels, project=project).double()
+    theirs = PyGSAGEConv(5, out_channels, project=project).double()
+    theirs.load_state_dict(ours.state_dict())
+    x = randn(n, 5).requires_grad_()
+    for edges in (edge_index, Graph(edge_index, n)):
+        got, expected = ours(x, edges), theirs(x, edge_index)
+        assert_close(got, expected, rtol=0, atol=1e-12)
+        (a,) = torch.autograd.grad(got.square().sum(), x)
+        (b,) = torch.autograd.grad(expected.square().sum(), x)
+        assert_close(a, b, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("num_layers", [1, 2, 4])
+@pytest.mark.parametrize(
+    ("ours_options", "theirs_options"),
+    [
+        ({}, {}),
+        ({"norm": partial(LayerNorm, mode="graph")}, {"norm": "layer"}),
+        (
+            {"norm": partial(LayerNorm, mode="node")},
+            {"norm": "layer", "norm_kwargs": {"mode": "node"}},
+        ),
+        (
+            {"act": F.gelu, "dropout": 0.2, "project": True},
+            {"act": "gelu", "dropout": 0.2, "project": True},
+        ),
+    ],
+    ids=["plain", "graph-norm", "node-norm", "projected"],
+)
+def test_stack_is_pygs(num_layers: int, ours_options: dict, theirs_options: dict) -> None:
+    n, edge_index = ODD_GRAPHS["random-directed"]
+    ours = SAGE(5, 8, num_layers, 3, **ours_options).double()
+    theirs = GraphSAGE(5, 8, num_layers, 3, **theirs_options).double()
+    theirs.load_state_dict(ours.state_dict())
+    x = randn(n, 5)
+    for training in (False, True):
+        ours.train(training)
+        theirs.train(training)
+        torch.manual_seed(1)
+        expected = theirs(x, edge_index)
+        torch.manual_seed(1)
+        assert_close(ours(x, edge_index), expected, rtol=0, atol=1e-12)
+
+
+def test_initial_parameters_follow_pygs_law() -> None:
+    """Both draw uniformly from ±1/√in."""
+    for conv in (SAGEConv(100, 400), PyGSAGEConv(100, 400)):
+        for linear in (conv.lin_l, conv.lin_r):
+            assert 0.099 < linear.weight.abs().max() <= 0.1
+            assert 0.09 / 3**0.5 < linear.weight.std() < 0.11 / 3**0.5
+
+
+def test_reset_draws_anew_and_repr_states_the_transformation() -> None:
+    model = SAGE(3, 4, 2, 5, norm=LayerNorm, project=True)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(7.0)
+    model.reset_parameters()
+    after = model.state_dict()
+    for name, value in after.items():
+        assert not (value == 7.0).any()
+        if "norms" not in name:
+            assert not torch.equal(value, before[name])
+    assert repr(model.convs[0]) == "SAGEConv(3, 4, project=True)"
+    assert repr(SAGEConv(3, 4)) == "SAGEConv(3, 4)"
