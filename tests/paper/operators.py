@@ -14,9 +14,9 @@ import torch
 from graphs import bidirected, random_conformal
 from hypothesis import settings
 from hypothesis import strategies as st
-from torch import Tensor, nn
+from torch import Tensor
 
-from coopsheaf import CSNN, ConformalMaps, FlatSheaf, Graph, in_laplacian, out_laplacian
+from coopsheaf import ConformalMaps, FlatSheaf, Graph, in_laplacian, out_laplacian
 from coopsheaf.diffusion import paper_diffusion, released_diffusion
 from coopsheaf.operator import Operator
 
@@ -111,36 +111,3 @@ def neighbours(graph: Graph) -> list[list[int]]:
     for j, i in graph.edge_index.T.tolist():
         lists[i].append(j)
     return lists
-
-
-class Table(nn.Module):
-    """A learner that ignores its input: what it returns is a parameter."""
-
-    def __init__(self, num_nodes: int, width: int) -> None:
-        super().__init__()
-        self.raw = nn.Parameter(torch.zeros(num_nodes, width))
-
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        return self.raw
-
-
-def set_maps(learner: nn.Module, scale: Tensor, parameters: Tensor) -> None:
-    """Give the nodes of a table behind a rectified scale these scales."""
-    with torch.no_grad():
-        learner.learner.raw.copy_(torch.cat([parameters, scale[:, None] - 1], dim=1))
-
-
-def bare_csnn(n: int, d: int, h: int, num_layers: int, **options: object) -> CSNN:
-    """A CSNN that is its layers alone: identity encoder and readout, maps from tables."""
-    options = {"orthogonal": "cayley", "scale": "rectified", "act": None} | options
-    table = Table(n, d * (d - 1) // 2 + 1)
-    model = CSNN(d * h, h, num_layers, d * h, stalk_dim=d, learner=table, **options).double()
-    model.encoder, model.readout = nn.Identity(), nn.Identity()
-    return model
-
-
-def seeded(build: Callable[[], nn.Module], seed: int) -> nn.Module:
-    """Build a module with its own random numbers; double precision, no dropout."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return build().double().eval()

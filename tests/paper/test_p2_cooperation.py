@@ -7,19 +7,17 @@ import torch
 from graphs import path, randn
 from hypothesis import given
 from hypothesis import strategies as st
+from paper.networks import bare_csnn, seeded, set_maps
 from paper.operators import (
     DIFFUSIONS,
     EXACT,
     FEW,
-    bare_csnn,
     blocks,
     depends,
     neighbours,
     paper_order,
     random_pair,
     released_order,
-    seeded,
-    set_maps,
     silenced,
     simple,
     simple_graphs,
@@ -118,12 +116,18 @@ def written_out(lists: list[list[int]], source: Tensor, target: Tensor, x: Tenso
 @given(graph=simple_graphs(), seed=st.integers(0, 99), data=st.data())
 def test_degrees_still_count_a_mute_neighbour(graph: Graph, seed: int, data: st.DataObject) -> None:
     """With S_k = 0 only the terms in x_k vanish; node k stays in every N(i) and so in deg(i)."""
-    mute = data.draw(st.sets(st.integers(0, graph.num_nodes - 1)))
-    source, target = random_pair(graph.num_nodes, 2, seed)
+    n = graph.num_nodes
+    mute = data.draw(st.sets(st.integers(0, n - 1)))
+    x, lists = randn(n, 2, 3, seed=seed), neighbours(graph)
+    source, target = random_pair(n, 2, seed)
     source = silenced(source, mute)
-    x = randn(graph.num_nodes, 2, 3, seed=seed)
-    expected = written_out(neighbours(graph), source.to_dense(), target.to_dense(), x)
+    expected = written_out(lists, source.to_dense(), target.to_dense(), x)
     torch.testing.assert_close(paper_order(graph, source, target) @ x, expected, **EXACT)
+    # The same with any matrices as maps.
+    source_maps, target_maps = randn(n, 2, 2, seed=seed + 1), randn(n, 2, 2, seed=seed + 2)
+    source_maps[list(mute)] = 0
+    expected = written_out(lists, source_maps, target_maps, x)
+    torch.testing.assert_close(paper_order(graph, source_maps, target_maps) @ x, expected, **EXACT)
 
 
 def test_dropping_the_mute_neighbour_from_the_sums_is_another_operator() -> None:

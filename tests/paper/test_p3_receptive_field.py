@@ -9,18 +9,18 @@ import torch
 from graphs import path, randn
 from hypothesis import given
 from hypothesis import strategies as st
+from paper.networks import influence, network
 from paper.operators import (
     DIFFUSIONS,
     FEW,
     depends,
     random_pair,
-    seeded,
     silenced,
     simple_graphs,
 )
 from torch import Tensor, nn
 
-from coopsheaf import CSNN, Graph
+from coopsheaf import Graph
 from coopsheaf.nn import (
     GraphNormSAGELearner,
     MLPLearner,
@@ -66,29 +66,6 @@ def test_two_hops_are_possible_not_certain(name: str, silent: str) -> None:
     linked = depends(DIFFUSIONS[name](Graph(path(3)), source, target))
     assert not linked[0, 2]
     assert not linked[2, 0]
-
-
-def influence(model: nn.Module, x: Tensor, edge_index: Tensor, node: int = 0) -> Tensor:
-    """max |∂ out[node] / ∂ x[u]| for every u, ``(n,)``."""
-    x = x.clone().requires_grad_()
-    out = model(x, edge_index)[node]
-    rows = [torch.autograd.grad(value, x, retain_graph=True)[0] for value in out]
-    return torch.stack(rows).abs().amax((0, 2))
-
-
-def network(learner: object, num_layers: int, **options: object) -> nn.Module:
-    """A CSNN in general position, learners twice as steep as they start."""
-
-    def build() -> CSNN:
-        return CSNN(3, 2, num_layers, 2, stalk_dim=2, learner=learner, **options)
-
-    model = seeded(build, seed=11)
-    with torch.no_grad():
-        for conv in model.convs:
-            for maps in (conv.source_learner, conv.target_learner):
-                for parameter in maps.parameters():
-                    parameter *= 2
-    return model
 
 
 def assert_reaches(model: nn.Module, hops: int) -> None:

@@ -9,18 +9,17 @@ import torch
 from graphs import path, randn
 from hypothesis import given
 from hypothesis import strategies as st
+from paper.networks import bare_csnn, set_maps
 from paper.operators import (
     DIFFUSIONS,
     EXACT,
     FEW,
-    bare_csnn,
     blocks,
     depends,
     only,
     paper_order,
     random_pair,
     released_order,
-    set_maps,
     simple,
     simple_graphs,
 )
@@ -101,18 +100,25 @@ def test_two_maps_in_released_order_say_nothing(case: tuple) -> None:
 @FEW
 @given(one_message())
 def test_three_maps_in_released_order(case: tuple) -> None:
-    """S_s, T_s, T_t alone: R has the blocks (t, s) and (s, s) and no other."""
+    """S_s, T_s, T_t alone: R_ts = -deg(s) t_s² T_tᵀ S_s and R_ss are its only blocks."""
     graph, source, target, s, t = case
+    message = target.to_dense()[t].mT @ source.to_dense()[s]
+    heard = graph.in_degree[s] * target.scale[s] ** 2
+    said = graph.in_degree[s] * source.scale[s] ** 2
     source, target = only(source, [s]), only(target, [s, t])
     expected = single_block(graph, t, s) | single_block(graph, s, s)
-    assert torch.equal(depends(released_diffusion(graph, source, target)), expected)
+    eye = torch.eye(2, dtype=torch.float64)
+
     operator = released_order(graph, source, target)
     assert torch.equal(depends(operator), expected)
-    heard = graph.in_degree[s] * target.scale[s] ** 2
-    message = -heard * target.to_dense()[t].mT @ source.to_dense()[s]
-    torch.testing.assert_close(blocks(operator)[t, s], message, **EXACT)
-    own = heard * graph.in_degree[s] * source.scale[s] ** 2 * torch.eye(2, dtype=torch.float64)
-    torch.testing.assert_close(blocks(operator)[s, s], own, **EXACT)
+    torch.testing.assert_close(blocks(operator)[t, s], -heard * message, **EXACT)
+    torch.testing.assert_close(blocks(operator)[s, s], heard * said * eye, **EXACT)
+
+    operator = released_diffusion(graph, source, target)
+    assert torch.equal(depends(operator), expected)
+    heard, root = heard / (heard + 1), (said + 1).rsqrt()
+    torch.testing.assert_close(blocks(operator)[t, s], -heard * root * message, **EXACT)
+    torch.testing.assert_close(blocks(operator)[s, s], heard * said * root**2 * eye, **EXACT)
 
 
 # The example of the paper: x_4 travels 4 → 3 → 2 → 1. Nodes are counted from 0 here.
@@ -215,8 +221,8 @@ def test_routing_in_released_order() -> None:
 
 
 @pytest.mark.parametrize("name", DIFFUSIONS)
-def test_without_any_map_nothing_moves(name: str) -> None:
-    """The layers of the example change their target alone: all other rows are zero."""
+def test_only_the_target_of_a_hop_is_updated(name: str) -> None:
+    """In the first layer of the example the rows of nodes 1, 2 and 4 are zero."""
     source, target = random_pair(4, 2)
     linked = depends(DIFFUSIONS[name](Graph(path(4)), only(source, [3]), only(target, [2])))
     assert not linked[[0, 1, 3]].any()

@@ -1,0 +1,44 @@
+"""Examples run, and so does the code in the README."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+SNIPPETS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+
+
+def run(*command: str, cwd: Path) -> str:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error::UserWarning:coopsheaf", *command],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_examples_run(path: Path, tmp_path: Path) -> None:
+    assert run(str(path), cwd=tmp_path).strip()
+
+
+def test_there_are_examples() -> None:
+    assert EXAMPLES
+    assert SNIPPETS
+
+
+@pytest.mark.parametrize("code", SNIPPETS, ids=range(len(SNIPPETS)))
+def test_readme_code_runs(code: str, tmp_path: Path) -> None:
+    run("-c", code, cwd=tmp_path)
