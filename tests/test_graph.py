@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 import torch
 from graphs import graphs
@@ -67,6 +70,14 @@ def test_moves_between_devices() -> None:
 def test_is_immutable() -> None:
     with pytest.raises(AttributeError, match="num_nodes"):
         Graph(EDGES).num_nodes = 7
+
+
+def test_copies_and_pickles() -> None:
+    graph = Graph(EDGES, 4)
+    for other in (copy.deepcopy(graph), pickle.loads(pickle.dumps(graph))):
+        assert torch.equal(other.edge_index, EDGES)
+        assert other.num_nodes == 4
+        assert torch.equal(other.by_source.ptr, graph.by_source.ptr)
 
 
 def test_as_graph_prepares_once() -> None:

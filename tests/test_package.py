@@ -37,6 +37,11 @@ def test_importing_the_package_is_light_and_silent(tmp_path: Path) -> None:
     assert out == "False\n"
 
 
+def test_submodules_are_reached_from_the_package(tmp_path: Path) -> None:
+    code = "import coopsheaf; coopsheaf.compat.from_released; coopsheaf.nn.MLPLearner"
+    run(code, cwd=tmp_path)
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built by the backend itself: no network, no build environment."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 import torch
 from graphs import bidirected, generator, graphs, randn, random_conformal, random_orthogonal
@@ -93,6 +96,12 @@ def test_a_prepared_graph_is_accepted_wherever_edges_are() -> None:
     assert Sheaf(graph, randn(3, 2, 1, 1)).graph is graph
     assert DirectedSheaf(graph, randn(3, 1, 1), randn(3, 1, 1)).graph is graph
     assert FlatSheaf(graph, randn(3, 1, 1), randn(3, 1, 1)).graph is graph
+
+
+def test_copies_and_pickles() -> None:
+    sheaf = FlatSheaf(EDGES, random_conformal(3, 2), randn(3, 2, 2))
+    for other in (copy.deepcopy(sheaf), pickle.loads(pickle.dumps(sheaf))):
+        assert_close(out_laplacian(other).to_dense(), out_laplacian(sheaf).to_dense())
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])

@@ -45,10 +45,14 @@ _HOME = {
     "spectrum": "spectral",
 }
 
+_SUBMODULES = {"compat", "diffusion", "kernels", "models", "nn", "operator", "orthogonal"}
+
 __all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f"coopsheaf.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'coopsheaf' has no attribute {name!r}")
     value = getattr(import_module(f"coopsheaf.{_HOME[name]}"), name)

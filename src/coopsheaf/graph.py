@@ -121,6 +121,11 @@ class Graph:
             f"a Graph does not change: build a new one instead of setting {name!r}"
         )
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Copies and pickles are rebuilt, since attributes cannot be set one by one.
+        parts = (self.source, self.target, self.num_nodes, self.by_target, self.by_source)
+        return self._build, parts
+
     def __repr__(self) -> str:
         return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges})"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Iterator
 
 import pytest
@@ -257,6 +259,12 @@ def test_state_survives_a_round_trip() -> None:
     copy.load_state_dict(model.state_dict())
     x = torch.randn(N, 5)
     assert torch.equal(copy(x, EDGES), model(x, EDGES))
+
+
+def test_models_can_be_copied_and_pickled() -> None:
+    model, x = CSNN(5, 4, 2, 2, learner="sage-graph-norm", pool="mean").eval(), torch.randn(N, 5)
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert torch.equal(other(x, EDGES), model(x, EDGES))
 
 
 def test_repr_states_the_transformation() -> None:
