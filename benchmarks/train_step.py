@@ -11,6 +11,7 @@ benchmarks on generated graphs of their sizes, once per kernel of the diffusion 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import multiprocessing
@@ -23,6 +24,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,17 +45,14 @@ TOLERANCE = 1e-3  # relative, of the loss and the gradient norm in single precis
 MB = 2**20
 
 
-# Graphs -------------------------------------------------------------------------------------------
-
-
 def skewed_pairs(num_nodes: int, num_pairs: int) -> Tensor:
     """Each pair (u, v) drawn with odds w_u w_v for log-normal weights w, ``(2, num_pairs)``.
 
-    The spread 1.75 and the cap give about the degrees of tolokers (median 30, mean 88, largest
-    2,138); pairing every node once with a drawn partner leaves nobody isolated, as there.
+    The spread and the cap give about the degrees of tolokers (median 30, mean 88, largest 2,138);
+    pairing every node once with a drawn partner leaves hardly anybody isolated, as there.
     """
     quantiles = (torch.arange(num_nodes, dtype=torch.float64) + 0.5) / num_nodes
-    weights = (1.75 * torch.special.ndtri(quantiles)).clamp(max=4.4).exp()
+    weights = (1.65 * torch.special.ndtri(quantiles)).clamp(max=4.9).exp()
     weights = weights[torch.randperm(num_nodes)]
 
     def draw(count: int) -> Tensor:
@@ -86,33 +85,28 @@ def text_pairs(num_nodes: int, num_pairs: int) -> Tensor:
     return fill_up(torch.stack([words[:-1], words[1:]]), draw, num_nodes, num_pairs)
 
 
-def fill_up(pairs: Tensor, draw: Callable[[int], Tensor], num_nodes: int, num_pairs: int) -> Tensor:
-    """Draw until there are ``num_pairs`` distinct pairs u < v: no loops, no pair twice."""
+def fill_up(pairs: Tensor, draw: Callable[[int], Tensor], num_nodes: int, total: int) -> Tensor:
+    """Draw until there are ``total`` distinct pairs u < v: no loops, no pair twice."""
     codes = torch.empty(0, dtype=torch.int64)
-    while pairs.shape[1] > 0:
+    while True:
         low, high = pairs.amin(0), pairs.amax(0)
         codes = torch.cat([codes, (low * num_nodes + high)[low < high]]).unique()
-        pairs = draw(num_pairs - codes.numel())
-    return torch.stack([codes // num_nodes, codes % num_nodes])
-
-
-# Settings -----------------------------------------------------------------------------------------
+        if codes.numel() == total:
+            return torch.stack([codes // num_nodes, codes % num_nodes])
+        pairs = draw(total - codes.numel())
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A graph's size and the hyper-parameters published for it; ``pairs`` generates its edges."""
+    """A graph's size and the hyper-parameters published for it."""
 
-    pairs: Callable[[int, int], Tensor]
+    pairs: Callable[[int, int], Tensor]  # generates the edges
     num_nodes: int
     num_pairs: int
     both_ways: bool
-    in_channels: int
-    out_channels: int
-    num_layers: int
-    lr: float
-    weight_decay: float
+    sizes: tuple[int, int, int, int]  # features, channels, layers, outputs
     model: dict[str, Any]
+    optimizer: dict[str, float]
 
     def make_graph(self) -> coopsheaf.Graph:
         pairs = self.pairs(self.num_nodes, self.num_pairs)
@@ -121,27 +115,26 @@ class Setting:
         return coopsheaf.Graph(edge_index, self.num_nodes)
 
     def make_model(self) -> coopsheaf.CSNN:
-        sizes = (self.in_channels, 32, self.num_layers, self.out_channels)
-        return coopsheaf.CSNN(*sizes, input_dropout=0.2, dropout=0.2, **self.model)
+        return coopsheaf.CSNN(*self.sizes, input_dropout=0.2, dropout=0.2, **self.model)
 
+
+SAGE_5X64, SAGE_3X32 = ProjectedSAGELearner(64, 5), ProjectedSAGELearner(32, 3)
 
 SETTINGS = {
     "tolokers": Setting(
-        skewed_pairs, 11_758, 519_000, True, 10, 1, num_layers=2, lr=0.02, weight_decay=1e-8,
+        skewed_pairs, num_nodes=11_758, num_pairs=519_000, both_ways=True, sizes=(10, 32, 2, 1),
         model={"stalk_dim": 3, "learner": MLPLearner(32), "left_weights": False},
+        optimizer={"lr": 0.02, "weight_decay": 1e-8},
     ),
     "minesweeper": Setting(
-        grid_pairs, 10_000, 39_402, True, 7, 1, num_layers=5, lr=0.002, weight_decay=1e-7,
-        model={
-            "stalk_dim": 3,
-            "learner": ProjectedSAGELearner(64, 5),
-            "left_weights": False,
-            "norm": "layer",
-        },
+        grid_pairs, num_nodes=10_000, num_pairs=39_402, both_ways=True, sizes=(7, 32, 5, 1),
+        model={"stalk_dim": 3, "learner": SAGE_5X64, "left_weights": False, "norm": "layer"},
+        optimizer={"lr": 0.002, "weight_decay": 1e-7},
     ),
     "roman-empire": Setting(
-        text_pairs, 22_662, 32_927, False, 300, 18, num_layers=5, lr=0.02, weight_decay=1e-7,
-        model={"stalk_dim": 4, "learner": ProjectedSAGELearner(32, 3)},
+        text_pairs, num_nodes=22_662, num_pairs=32_927, both_ways=False, sizes=(300, 32, 5, 18),
+        model={"stalk_dim": 4, "learner": SAGE_3X32},
+        optimizer={"lr": 0.02, "weight_decay": 1e-7},
     ),
 }  # fmt: skip
 
@@ -154,16 +147,14 @@ class Training:
         setting = SETTINGS[name]
         torch.manual_seed(SEED)
         self.graph = setting.make_graph()
-        n, classes = setting.num_nodes, setting.out_channels
-        self.x = torch.randn(n, setting.in_channels)
-        self.y = torch.randint(max(2, classes), (n,))
+        in_channels, _, _, out_channels = setting.sizes
+        self.x = torch.randn(setting.num_nodes, in_channels)
+        self.y = torch.randint(max(2, out_channels), (setting.num_nodes,))
         self.models, self.optimizers = {}, {}
         for kernel in kernels:
             torch.manual_seed(SEED)
             model = self.models[kernel] = setting.make_model()
-            self.optimizers[kernel] = torch.optim.Adam(
-                model.parameters(), lr=setting.lr, weight_decay=setting.weight_decay
-            )
+            self.optimizers[kernel] = torch.optim.Adam(model.parameters(), **setting.optimizer)
 
     def step(self, kernel: str) -> float:
         """One full training step; returns the loss."""
@@ -194,9 +185,6 @@ class Training:
         return losses
 
 
-# Measuring ----------------------------------------------------------------------------------------
-
-
 def measure_time(
     graph: str, kernels: tuple[str, ...], threads: int, repeats: int
 ) -> tuple[dict[str, float], dict[str, float]]:
@@ -218,29 +206,28 @@ def measure_time(
 def measure_memory(graph: str, kernel: str, threads: int) -> tuple[float, float]:
     """Peak megabytes of a step: above the prepared process, and of the whole process."""
     training = Training(graph, (kernel,), threads)
-    before = resident_bytes(reset_peak=True)
+    with suppress(OSError):  # Linux can forget the peak of the preparation; others cannot
+        Path("/proc/self/clear_refs").write_text("5")
+    before = peak_bytes()
     for _ in range(MEMORY_STEPS):
         training.step(kernel)
-    peak = resident_bytes()
+    peak = peak_bytes()
     return (peak - before) / MB, peak / MB
 
 
-def resident_bytes(reset_peak: bool = False) -> int:
-    """Peak resident memory of this process, since the last reset.
+def peak_bytes() -> int:
+    """Peak resident memory of this process.
 
-    Linux keeps the peak per process image and can reset it. Elsewhere this is ``ru_maxrss``, whose
-    peak includes the preparation.
+    Linux's VmHWM starts anew with every program; ``ru_maxrss`` may come from the parent process.
     """
-    try:
-        if reset_peak:
-            Path("/proc/self/clear_refs").write_text("5")
-        status = Path("/proc/self/status").read_text()
-        return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
-    except (OSError, TypeError):  # no /proc, not ours to write, or no such line in it
-        import resource
+    status = Path("/proc/self/status")
+    line = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.exists() else None
+    if line is not None:
+        return 1024 * int(line[1])
+    import resource  # not on Windows
 
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else 1024 * peak
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def in_fresh_process(function: Callable[..., Any], *args: Any) -> Any:
@@ -250,41 +237,27 @@ def in_fresh_process(function: Callable[..., Any], *args: Any) -> Any:
         try:
             return pool.submit(function, *args).result()
         except BrokenProcessPool:
-            raise SystemExit(
-                f"error: {function.__name__}{args} was killed: out of memory?"
-            ) from None
+            call = f"{function.__name__}{args}"
+            raise SystemExit(f"error: the process of {call} died: out of memory?") from None
 
 
 def measure(args: argparse.Namespace) -> list[dict[str, Any]]:
     """One record per graph, number of threads and kernel."""
     records = []
-    for graph in args.graphs:
-        for threads in args.threads:
-            memory = {}
-            for kernel in args.kernels:
-                report(f"{graph}, {threads} thread(s): memory of {kernel} ...")
-                memory[kernel] = in_fresh_process(measure_memory, graph, kernel, threads)
-            report(f"{graph}, {threads} thread(s): time of {', '.join(args.kernels)} ...")
-            step_ms, losses = in_fresh_process(
-                measure_time, graph, args.kernels, threads, args.repeats
-            )
-            for kernel in args.kernels:
-                peak, total = memory[kernel]
-                records.append(
-                    {
-                        "graph": graph,
-                        "kernel": kernel,
-                        "threads": threads,
-                        "step_ms": round(step_ms[kernel], 1),
-                        "peak_mb": round(peak, 1),
-                        "total_mb": round(total, 1),
-                        "loss": round(losses[kernel], 6),
-                    }
-                )
+    for graph, threads in itertools.product(args.graphs, args.threads):
+        memory = {}
+        for kernel in args.kernels:
+            report(f"{graph}, {threads} thread(s): memory of {kernel} ...")
+            memory[kernel] = in_fresh_process(measure_memory, graph, kernel, threads)
+        report(f"{graph}, {threads} thread(s): time of {', '.join(args.kernels)} ...")
+        step_ms, losses = in_fresh_process(measure_time, graph, args.kernels, threads, args.repeats)
+        for kernel in args.kernels:
+            record = {"graph": graph, "kernel": kernel, "threads": threads}
+            record["step_ms"] = round(step_ms[kernel], 1)
+            record["peak_mb"], record["total_mb"] = (round(mb, 1) for mb in memory[kernel])
+            records.append(record | {"loss": round(losses[kernel], 6)})
+            report(f"    {json.dumps(records[-1])}")  # a run cut short is not lost
     return records
-
-
-# Reporting ----------------------------------------------------------------------------------------
 
 
 def report(line: str) -> None:
@@ -294,23 +267,19 @@ def report(line: str) -> None:
 def format_table(records: list[dict[str, Any]]) -> str:
     """The records in aligned columns, with the ratios to edgewise under the same conditions."""
     yardsticks = {(r["graph"], r["threads"]): r for r in records if r["kernel"] == "edgewise"}
-    rows = [("graph", "threads", "kernel", "step ms", "faster", "peak MB", "less", "total MB")]
+    rows = [("graph", "threads", "kernel", "step ms", "faster", "peak MB", "less", "total", "loss")]
     for r in records:
-        yardstick = yardsticks.get((r["graph"], r["threads"]))
-        ratios = [
-            "-" if yardstick in (None, r) else f"{yardstick[key] / r[key]:.1f}x"
+        edgewise = yardsticks.get((r["graph"], r["threads"]), r)
+        faster, less = (
+            "-" if edgewise is r else f"{edgewise[key] / r[key]:.1f}x"
             for key in ("step_ms", "peak_mb")
-        ]
-        step, peak, total = (f"{r[key]:,.0f}" for key in ("step_ms", "peak_mb", "total_mb"))
-        rows.append(
-            (r["graph"], str(r["threads"]), r["kernel"], step, ratios[0], peak, ratios[1], total)
         )
+        step, peak, total = (f"{r[key]:,.0f}" for key in ("step_ms", "peak_mb", "total_mb"))
+        left = (r["graph"], str(r["threads"]), r["kernel"], step, faster)
+        rows.append((*left, peak, less, total, f"{r['loss']:.4f}"))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    aligns = "<><>>>>>"
-    return "\n".join(
-        "  ".join(f"{c:{a}{w}}" for c, a, w in zip(row, aligns, widths, strict=True)).rstrip()
-        for row in rows
-    )
+    cells = [zip(row, "<><>>>>>>", widths, strict=True) for row in rows]
+    return "\n".join("  ".join(f"{text:{a}{w}}" for text, a, w in row) for row in cells)
 
 
 def write_json_lines(path: Path, records: list[dict[str, Any]]) -> None:
@@ -328,8 +297,7 @@ def positive(text: str) -> int:
 
 def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add = parser.add_argument
-    cores = os.cpu_count() or 1
+    add, cores = parser.add_argument, os.cpu_count() or 1
     add("--graphs", nargs="+", choices=SETTINGS, default=[*SETTINGS], help="default: all")
     add("--kernels", nargs="+", choices=KERNELS, default=KERNELS, help="default: both")
     add("--threads", nargs="+", type=positive, default=[cores], help="default: all cores")

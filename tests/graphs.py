@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from hypothesis import strategies as st
 from torch import Tensor
@@ -19,6 +21,15 @@ def randn(*shape: int, seed: int = 0) -> Tensor:
 
 def random_orthogonal(n: int, d: int, seed: int = 0) -> Tensor:
     return torch.linalg.qr(randn(n, d, d, seed=seed)).Q
+
+
+def random_maps(*shape: int, seed: int = 0) -> Tensor:
+    """General d×d maps with singular values in [½, 3/2]: inverse roots stay well conditioned."""
+    *lead, d, _ = shape
+    count = math.prod(lead)
+    values = 0.5 + torch.rand(count, 1, d, generator=generator(seed + 2), dtype=torch.float64)
+    left, right = random_orthogonal(count, d, seed), random_orthogonal(count, d, seed + 1)
+    return ((left * values) @ right).view(*shape)
 
 
 def random_conformal(n: int, d: int, seed: int = 0) -> ConformalMaps:
@@ -65,7 +76,7 @@ def random_weight(m: int, seed: int = 7) -> Tensor:
 
 
 def random_sheaf(graph: Graph, d: int, *, weighted: bool = False, seed: int = 0) -> Sheaf:
-    maps = randn(graph.num_edges, 2, d, d, seed=seed)
+    maps = random_maps(graph.num_edges, 2, d, d, seed=seed)
     weight = random_weight(graph.num_edges) if weighted else None
     return Sheaf(graph, maps, edge_weight=weight)
 
@@ -76,7 +87,10 @@ def random_directed(
     m = graph.num_edges
     weight = random_weight(m) if weighted else None
     return DirectedSheaf(
-        graph, randn(m, d, d, seed=seed), randn(m, d, d, seed=seed + 1), edge_weight=weight
+        graph,
+        random_maps(m, d, d, seed=seed),
+        random_maps(m, d, d, seed=seed + 5),
+        edge_weight=weight,
     )
 
 
@@ -88,5 +102,5 @@ def random_flat(
     if conformal:
         source, target = random_conformal(n, d, seed), random_conformal(n, d, seed + 10)
         return FlatSheaf(graph, source, target, edge_weight=weight)
-    source_maps, target_maps = randn(n, d, d, seed=seed), randn(n, d, d, seed=seed + 10)
+    source_maps, target_maps = random_maps(n, d, d, seed=seed), random_maps(n, d, d, seed=seed + 10)
     return FlatSheaf(graph, source_maps, target_maps, edge_weight=weight)

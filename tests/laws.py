@@ -67,22 +67,28 @@ def parameters(sheaf: AnySheaf) -> list[Tensor]:
     return found if sheaf.edge_weight is None else [*found, sheaf.edge_weight]
 
 
+def close(got: Tensor, expected: Tensor) -> None:
+    """Equal to 1e-10 of the largest entry: badly conditioned blocks have large inverse roots."""
+    largest = expected.detach().abs().max().item() if expected.numel() else 0.0
+    assert_close(got, expected, rtol=0.0, atol=1e-10 * max(1.0, largest))
+
+
 def check_operator(operator: Operator, seed: int = 0) -> None:
     """mv is the dense product, .T the adjoint, and the algebra is that of matrices."""
     (k, d), (rows, e) = operator.domain, operator.codomain
     matrix = operator.to_dense()
     assert matrix.shape == (rows * e, k * d)
     x, y = randn(k, d, 2, seed=seed), randn(rows, e, 2, seed=seed + 1)
-    assert_close(operator.mv(x), (matrix @ x.flatten(0, 1)).view(rows, e, 2), **EXACT)
-    assert_close((operator.mv(x) * y).sum(), (x * operator.T.mv(y)).sum(), **EXACT)
-    assert_close(operator.T.to_dense(), matrix.T, **EXACT)
-    assert_close(operator.T.T.mv(x), operator.mv(x), **EXACT)
-    assert_close(operator @ x, operator.mv(x), **EXACT)
+    close(operator.mv(x), (matrix @ x.flatten(0, 1)).view(rows, e, 2))
+    close((operator.mv(x) * y).sum(), (x * operator.T.mv(y)).sum())
+    close(operator.T.to_dense(), matrix.T)
+    close(operator.T.T.mv(x), operator.mv(x))
+    close(operator @ x, operator.mv(x))
     gram = operator.T @ operator
-    assert_close(gram.to_dense(), matrix.T @ matrix, **EXACT)
-    assert_close((2 * gram - gram / 2 + gram).mv(x), 2.5 * operator.T.mv(operator.mv(x)), **EXACT)
-    assert_close((-operator).mv(x), -operator.mv(x), **EXACT)
-    assert_close((operator + operator).T.to_dense(), 2 * matrix.T, **EXACT)
+    close(gram.to_dense(), matrix.T @ matrix)
+    close((2 * gram - gram / 2 + gram).mv(x), 2.5 * operator.T.mv(operator.mv(x)))
+    close((-operator).mv(x), -operator.mv(x))
+    close((operator + operator).T.to_dense(), 2 * matrix.T)
 
 
 def check_kernels_agree(sheaf: AnySheaf, build: Build, seed: int = 0) -> None:
@@ -100,7 +106,7 @@ def check_kernels_agree(sheaf: AnySheaf, build: Build, seed: int = 0) -> None:
             ]
     for name in ("edgewise", "factored"):
         for got, expected in zip(results[name], results["reference"], strict=True):
-            assert_close(got, expected, **EXACT)
+            close(got, expected)
 
 
 def check_permutation(sheaf: AnySheaf, build: Build, seed: int = 0) -> None:
@@ -128,7 +134,7 @@ def check_permutation(sheaf: AnySheaf, build: Build, seed: int = 0) -> None:
         )
         renamed = FlatSheaf(edge_index, source, target, edge_weight=weight)
     x = randn(n, sheaf.stalk_dim, 2, seed=seed)
-    assert_close(build(renamed).mv(x[old]), build(sheaf).mv(x)[old], **EXACT)
+    close(build(renamed).mv(x[old]), build(sheaf).mv(x)[old])
 
 
 def check_gauge(sheaf: AnySheaf, build: Build, seed: int = 0) -> None:
@@ -156,7 +162,7 @@ def check_gauge(sheaf: AnySheaf, build: Build, seed: int = 0) -> None:
         )
         turned = FlatSheaf(graph, source, target, edge_weight=weight)
     x = randn(n, d, 2, seed=seed + 1)
-    assert_close(build(turned).mv(basis @ x), basis @ build(sheaf).mv(x), **EXACT)
+    close(build(turned).mv(basis @ x), basis @ build(sheaf).mv(x))
 
 
 def check_sheaf(sheaf: AnySheaf, build: Build, seed: int = 0) -> None:

@@ -14,6 +14,9 @@ ROOT = Path(coopsheaf.__file__).parent
 # The house from the ground up: a room may import from itself and from the rooms before it.
 FLOORS = [
     "checks",
+    "config",
+    "files",
+    "tensor_checks",
     "graph",
     "kernels",
     "sheaf",
@@ -25,6 +28,10 @@ FLOORS = [
     "nn",
     "models",
     "compat",
+    "data",
+    "train",
+    "bench",
+    "cli",
 ]
 MODULES = sorted(ROOT.rglob("*.py"))
 

@@ -74,6 +74,14 @@ def test_outputs_and_gradients_equal_the_released_ones(config: dict) -> None:
     torch.testing.assert_close(have, want, rtol=0, atol=1e-9)
 
 
+def test_dropout_and_precision_are_those_of_the_released_model() -> None:
+    config = {"gnn_layers": 0, "dropout": 0.3, "input_dropout": 0.4}
+    state = ReleasedCSNN(F_IN, H, LAYERS, OUT, gnn_layers=0).state_dict()
+    model = from_released(state, config)
+    assert (model.dropout, model.input_dropout) == (0.3, 0.4)
+    assert model.encoder.weight.dtype == torch.float32
+
+
 def test_sizes_may_be_given_and_must_agree() -> None:
     config = {"gnn_layers": 0}
     state = released(config).state_dict()
@@ -111,7 +119,7 @@ def test_a_transposed_weight_is_named() -> None:
 def test_an_extra_tensor_is_named() -> None:
     state = released({"gnn_layers": 0}).state_dict()
     with pytest.raises(ValueError, match="holds 'surprise', which"):
-        from_released({**state, "surprise": torch.zeros(1)}, {"gnn_layers": 0})
+        from_released({**state, "surprise": torch.zeros(1).double()}, {"gnn_layers": 0})
 
 
 def test_a_non_tensor_is_named() -> None:
@@ -134,11 +142,27 @@ def test_a_non_tensor_is_named() -> None:
         ("norm", "GroupNorm"),
         ("stalk_dimension", 1),
         ("surprise", 1),
+        ("gnn_hidden", 0),
+        ("dropout", 1.5),
+        ("left_weights", "no"),
+        ("pooling", "median"),
     ],
 )
 def test_unsupported_options_are_named(option: str, value: object) -> None:
     with pytest.raises(ValueError, match=option):
         from_released(released({}).state_dict(), {option: value})
+
+
+def test_one_dtype_for_all() -> None:
+    state = released({"gnn_layers": 0}).state_dict()
+    with pytest.raises(ValueError, match=r"lin1\.bias.*must have the dtype of 'lin1.weight'"):
+        from_released({**state, "lin1.bias": state["lin1.bias"].half()}, {"gnn_layers": 0})
+
+
+@pytest.mark.parametrize("arguments", [(None, {}), ({}, None)])
+def test_mappings_are_asked_for(arguments: tuple) -> None:
+    with pytest.raises(ValueError, match="must be a mapping; got NoneType"):
+        from_released(*arguments)
 
 
 def test_an_unrelated_state_dict_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 
+import numpy as np
 import pytest
 import torch
 from graphs import graphs
@@ -70,6 +71,22 @@ def test_moves_between_devices() -> None:
 def test_is_immutable() -> None:
     with pytest.raises(AttributeError, match="num_nodes"):
         Graph(EDGES).num_nodes = 7
+
+
+def test_the_callers_tensor_may_change_afterwards() -> None:
+    edges = EDGES.clone()
+    graph = Graph(edges, 4)
+    edges.zero_()
+    assert torch.equal(graph.edge_index, EDGES)
+
+
+def test_nothing_can_be_deleted() -> None:
+    with pytest.raises(AttributeError, match="'source' cannot be deleted"):
+        del Graph(EDGES).source
+
+
+def test_numpy_integers_count_as_integers() -> None:
+    assert Graph(EDGES, np.int64(4)).num_nodes == 4
 
 
 def test_copies_and_pickles() -> None:

@@ -277,3 +277,42 @@ def test_errors_name_argument_rule_and_value() -> None:
         out_laplacian(flat).mv(randn(5, 3, 1))
     with pytest.raises(ValueError, match="`x` must have a floating point dtype"):
         out_laplacian(flat).mv(torch.ones(5, 2, 1, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("degree", [300, 5000])
+def test_hubs_in_half_precision(dtype: torch.dtype, degree: int) -> None:
+    """Weights of 1 are no weights, also where a sum of halves would stop growing."""
+    edges = torch.stack([torch.arange(1, degree + 1), torch.zeros(degree, dtype=torch.int64)])
+    scale, eye = torch.ones(degree + 1, dtype=dtype), torch.ones(degree + 1, 1, 1, dtype=dtype)
+    weight = torch.ones(degree, dtype=dtype)
+    plain = FlatSheaf(edges, (scale, eye), (scale, eye))
+    weighted = FlatSheaf(edges, (scale, eye), (scale, eye), edge_weight=weight)
+    expected = torch.tensor(float(degree)).to(dtype)
+    for sheaf in (plain, weighted, weighted.to_directed()):
+        assert in_laplacian(sheaf).diagonal.flatten()[0] == expected
+
+
+def test_autocast_leaves_sheaves_alone() -> None:
+    graph = odd("random-directed")
+    single = [maps.float() for maps in random_flat(graph, 2).source]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        conformal = FlatSheaf(graph, tuple(single), tuple(single))
+        general = FlatSheaf(graph, conformal.source_maps, conformal.target_maps)
+        for sheaf in (conformal, general, general.to_directed()):
+            for normalization in (None, "augmented", "plain"):
+                y = out_laplacian(sheaf, normalization).mv(torch.ones(9, 2, 1))
+                assert torch.isfinite(y).all()
+
+
+def test_no_nodes_at_all() -> None:
+    graph = Graph(torch.empty(2, 0, dtype=torch.int64), 0)
+    for build in FLAT.values():
+        assert build(random_flat(graph, 2)).mv(randn(0, 2, 3)).shape == (0, 2, 3)
+    for build in UNDIRECTED.values():
+        assert build(random_sheaf(graph, 2)).mv(randn(0, 2, 3)).shape == (0, 2, 3)
+
+
+def test_an_undirected_graph_is_sorted_once() -> None:
+    sheaf = random_sheaf(odd("path"), 2)
+    assert sheaf_laplacian(sheaf).graph is sheaf_laplacian(sheaf, "plain").graph

@@ -19,6 +19,7 @@ def test_sums_products_and_multiples_are_operators() -> None:
     for operator in (a + b, a @ b, 3 * a, a * 0.5, a - b, torch.tensor(2.0).double() * a, a.T @ b):
         check_operator(operator)
     check_operator(Identity(4, 2, dtype=torch.float64))
+    assert_close(sum([a, b]).to_dense(), a.to_dense() + b.to_dense(), **EXACT)
     x = randn(4, 2, 3)
     assert_close((a @ b).mv(x), a.mv(b.mv(x)), **EXACT)
 

@@ -101,6 +101,16 @@ def test_exp_scale_is_bounded_by_ten() -> None:
     assert_close(ExpScale()(raw), torch.tensor([math.exp(-50), 1.0, math.e, 10.0]).double())
 
 
+def test_exp_scale_has_no_gradient_above_its_bound_and_does_not_overflow() -> None:
+    raw = torch.tensor([[1.0], [5.0], [1000.0]], requires_grad=True)
+    (gradient,) = torch.autograd.grad(ExpScale()(raw).sum(), raw)
+    assert_close(gradient, torch.tensor([[math.e], [0.0], [0.0]]))
+
+
+def test_rectified_scale_bears_infinity() -> None:
+    assert RectifiedScale()(torch.tensor([[-torch.inf]])).item() == 0.0
+
+
 def test_softplus_scale_is_positive_and_one_at_zero() -> None:
     raw = torch.tensor([[-20.0], [0.0], [30.0]]).double()
     scale = SoftplusScale()(raw)

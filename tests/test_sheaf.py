@@ -156,7 +156,9 @@ Q, R = random_conformal(3, 2)
         (lambda: FlatSheaf(EDGES, A, B, edge_weight=torch.ones(2)), r"`edge_weight` must have shape \(m,\) with m = 3"),
         (lambda: FlatSheaf(EDGES, A, B, edge_weight=-torch.ones(3).double()), "not negative .*from -1 to -1"),
         (lambda: FlatSheaf(EDGES, A, B, edge_weight=torch.full((3,), torch.nan).double()), "finite"),
-        (lambda: FlatSheaf(EDGES, A, B, edge_weight=torch.ones(3)), "`edge_weight` and `maps` must have the same dtype"),
+        (lambda: FlatSheaf(EDGES, A, B, edge_weight=torch.ones(3)), "`edge_weight` and `source_maps` must have the same dtype"),
+        (lambda: FlatSheaf(EDGES, A, B, edge_weight=torch.full((3,), torch.inf).double()), "finite"),
+        (lambda: FlatSheaf(Graph(EDGES).to("meta"), A, B), "`edge_index` and `source_maps` must be on the same device"),
     ],
 )  # fmt: skip
 def test_bad_input(build, message: str) -> None:

@@ -66,6 +66,9 @@ def test_energy_is_the_disagreement_over_the_edges(graph: Graph, seed: int, norm
     sheaf, x = random_sheaf(graph, 2, weighted=True, seed=seed), randn(graph.num_nodes, 2, 3)
     energy = dirichlet_energy(sheaf, x, norm)
     assert energy >= -1e-10
+    flat = x.flatten(0, 1)
+    matrix = sheaf_laplacian(sheaf, norm).to_dense()
+    assert_close(energy, (flat * (matrix @ flat)).sum(), rtol=1e-9, atol=1e-10)
     if norm is None:
         assert_close(energy, coboundary(sheaf).mv(x).square().sum())
 
@@ -80,3 +83,18 @@ def test_only_square_operators_have_a_spectrum() -> None:
     with pytest.raises(ValueError, match=r"must be square to have a spectrum; got \(2, 4\)"):
         spectrum(delta)
     assert harmonic_space(delta).shape == (2, 2, 2)
+
+
+def test_half_precision_and_other_things_than_operators() -> None:
+    sheaf = Sheaf(torch.tensor([[0], [1]]), torch.ones(1, 2, 1, 1, dtype=torch.bfloat16))
+    assert_close(spectrum(sheaf_laplacian(sheaf)), torch.tensor([0.0, 2.0]))
+    with pytest.raises(ValueError, match="`operator` must be an Operator; got Tensor"):
+        spectrum(torch.eye(2))  # type: ignore[arg-type]
+
+
+def test_nearly_harmonic_is_not_harmonic() -> None:
+    maps = torch.ones(1, 2, 1, 1, dtype=torch.float64)
+    maps[0, 1] = 1 + 1e-6
+    assert harmonic_space(sheaf_laplacian(Sheaf(torch.tensor([[0], [1]]), maps))).shape[-1] == 1
+    wide = Sheaf(torch.tensor([[0, 1, 0], [1, 2, 2]]), maps.expand(3, 2, 1, 1))
+    assert harmonic_space(sheaf_laplacian(wide)).shape[-1] == 0

@@ -45,7 +45,10 @@ _HOME = {
     "spectrum": "spectral",
 }
 
-_SUBMODULES = {"compat", "diffusion", "kernels", "models", "nn", "operator", "orthogonal"}
+_SUBMODULES = {
+    "compat", "diffusion", "graph", "kernels", "laplacian", "models", "nn", "operator",
+    "orthogonal", "sheaf", "spectral",
+}  # fmt: skip
 
 __all__ = ["__version__", *_HOME]
 

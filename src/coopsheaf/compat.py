@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from coopsheaf.checks import check_choice, check_int
+from coopsheaf.checks import check_choice, check_int, check_probability
 from coopsheaf.models.csnn import CSNN
 from coopsheaf.nn.learners import (
     EmbeddedSAGELearner,
@@ -76,9 +76,13 @@ def from_released(state_dict: Mapping[str, Tensor], config: Mapping[str, Any]) -
         ValueError: naming the tensor that is missing, unknown or of another shape, or the option
             that is unknown or cannot be reproduced.
     """
+    for name, value in (("state_dict", state_dict), ("config", config)):
+        if not isinstance(value, Mapping):
+            raise ValueError(f"`{name}` must be a mapping; got {type(value).__name__}")
     options = _read_options(config)
     d, h, layers = _read_sizes(state_dict, options)
     recipe = _recipe(options)
+    pool = check_choice("config['pooling']", options["pooling"], _POOLS)
     model = CSNN(
         state_dict["lin1.weight"].shape[1],
         h,
@@ -88,19 +92,15 @@ def from_released(state_dict: Mapping[str, Tensor], config: Mapping[str, Any]) -
         learner=recipe,
         orthogonal=check_choice("config['orth_trans']", options["orth_trans"], _ORTHOGONAL),
         scale="exp" if options["conformal"] else "unit",
-        left_weights=bool(options["left_weights"]),
-        right_weights=bool(options["right_weights"]),
+        left_weights=options["left_weights"],
+        right_weights=options["right_weights"],
         semantics="released",
         input_dropout=options["input_dropout"],
         dropout=options["dropout"],
         act=check_choice("config['act']", options["act"], _ACTS),
         norm=check_choice("config['norm']", options["norm"], _NORMS),
         readout_layers=options["num_heads"],
-        pool=(
-            check_choice("config['pooling']", options["pooling"], _POOLS)
-            if options["graph_level"]
-            else None
-        ),
+        pool=pool if options["graph_level"] else None,
         pe_channels=options["pe_size"],
     ).to(state_dict["lin1.weight"].dtype)
     model.load_state_dict(_translate(state_dict, model, recipe, options))
@@ -126,8 +126,14 @@ def _read_options(config: Mapping[str, Any]) -> dict[str, Any]:
         ("gnn_layers", 0),
         ("num_heads", 1),
         ("pe_size", 0),
+        ("gnn_hidden", 1),
     ):
         check_int(f"config[{name!r}]", options[name], minimum=minimum)
+    for name in ("dropout", "input_dropout"):
+        check_probability(f"config[{name!r}]", options[name])
+    for name, default in _DEFAULTS.items():
+        if isinstance(default, bool) and not isinstance(options[name], bool):
+            raise ValueError(f"`config[{name!r}]` must be True or False; got {options[name]!r}")
     return options
 
 
@@ -140,6 +146,15 @@ def _read_sizes(
             raise ValueError(f"`state_dict[{name!r}]` must be a tensor; got {type(value).__name__}")
     if "lin1.weight" not in state_dict or state_dict["lin1.weight"].dim() != 2:
         raise ValueError("`state_dict` must hold the matrix 'lin1.weight' of a released CSNN")
+    dtype = state_dict["lin1.weight"].dtype
+    for name, value in state_dict.items():
+        if not name.endswith("num_batches_tracked") and value.dtype != dtype:
+            raise ValueError(
+                f"`state_dict[{name!r}]` must have the dtype of 'lin1.weight', {dtype}; "
+                f"got {value.dtype}"
+            )
+    if not dtype.is_floating_point:
+        raise ValueError(f"`state_dict` must hold floating point tensors; got {dtype}")
     width, in_channels = state_dict["lin1.weight"].shape
     d = options["stalk_dimension"]
     if width % d != 0:

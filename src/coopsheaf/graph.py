@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import register_pytree_node
 from torch_geometric import EdgeIndex
 
-from coopsheaf.checks import check_int, check_tensor
+from coopsheaf.checks import check_int
+from coopsheaf.tensor_checks import check_tensor
 
 
 class CSR(NamedTuple):
@@ -44,11 +47,10 @@ class Graph:
 
     source: Tensor  # (m,)
     target: Tensor  # (m,)
-    num_nodes: int
     by_target: CSR
     by_source: CSR
 
-    __slots__ = ("by_source", "by_target", "num_nodes", "source", "target")
+    __slots__ = ("by_source", "by_target", "source", "target")
 
     def __init__(self, edge_index: Tensor, num_nodes: int | None = None) -> None:
         edge_index = _check_edge_index(edge_index)
@@ -57,7 +59,6 @@ class Graph:
         self._fill(
             source,
             target,
-            num_nodes,
             _compress(target, source, num_nodes),
             _compress(source, target, num_nodes),
         )
@@ -66,6 +67,10 @@ class Graph:
     def edge_index(self) -> Tensor:
         """The edges in their original order, ``(2, m)``."""
         return torch.stack([self.source, self.target])
+
+    @property
+    def num_nodes(self) -> int:
+        return self.by_target.ptr.shape[0] - 1
 
     @property
     def num_edges(self) -> int:
@@ -87,32 +92,26 @@ class Graph:
 
     def reverse(self) -> Graph:
         """The same edges in the other direction; nothing is sorted again."""
-        return self._build(self.target, self.source, self.num_nodes, self.by_source, self.by_target)
+        return self._build(self.target, self.source, self.by_source, self.by_target)
 
     def to(self, device: torch.device | str) -> Graph:
         """A copy on another device."""
         return self._build(
             self.source.to(device),
             self.target.to(device),
-            self.num_nodes,
             CSR(*(part.to(device) for part in self.by_target)),
             CSR(*(part.to(device) for part in self.by_source)),
         )
 
     @classmethod
-    def _build(
-        cls, source: Tensor, target: Tensor, num_nodes: int, by_target: CSR, by_source: CSR
-    ) -> Graph:
+    def _build(cls, source: Tensor, target: Tensor, by_target: CSR, by_source: CSR) -> Graph:
         graph = object.__new__(cls)
-        graph._fill(source, target, num_nodes, by_target, by_source)
+        graph._fill(source, target, by_target, by_source)
         return graph
 
-    def _fill(
-        self, source: Tensor, target: Tensor, num_nodes: int, by_target: CSR, by_source: CSR
-    ) -> None:
+    def _fill(self, source: Tensor, target: Tensor, by_target: CSR, by_source: CSR) -> None:
         object.__setattr__(self, "source", source)
         object.__setattr__(self, "target", target)
-        object.__setattr__(self, "num_nodes", num_nodes)
         object.__setattr__(self, "by_target", by_target)
         object.__setattr__(self, "by_source", by_source)
 
@@ -121,13 +120,27 @@ class Graph:
             f"a Graph does not change: build a new one instead of setting {name!r}"
         )
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Graph does not change: {name!r} cannot be deleted")
+
     def __reduce__(self) -> tuple[object, ...]:
         # Copies and pickles are rebuilt, since attributes cannot be set one by one.
-        parts = (self.source, self.target, self.num_nodes, self.by_target, self.by_source)
-        return self._build, parts
+        return self._build, (self.source, self.target, self.by_target, self.by_source)
 
     def __repr__(self) -> str:
         return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges})"
+
+
+def _flatten(graph: Graph) -> tuple[list[object], None]:
+    return [graph.source, graph.target, graph.by_target, graph.by_source], None
+
+
+def _unflatten(parts: Iterable[Any], context: None) -> Graph:
+    return Graph._build(*parts)
+
+
+# Lets torch.export take a Graph as an argument.
+register_pytree_node(Graph, _flatten, _unflatten, serialized_type_name="coopsheaf.Graph")
 
 
 def as_graph(edge_index: Tensor | Graph, num_nodes: int | None = None) -> Graph:
@@ -152,18 +165,21 @@ def _check_edge_index(edge_index: object) -> Tensor:
         )
     if tensor.dtype not in (torch.int64, torch.int32):
         raise ValueError(f"`edge_index` must have dtype int64 or int32; got {tensor.dtype}")
-    return tensor.long()
+    return tensor.long().clone()  # the caller may go on writing into theirs
 
 
 def _check_num_nodes(edge_index: Tensor, num_nodes: int | None) -> int:
     if torch.compiler.is_compiling() and num_nodes is not None:
-        return num_nodes  # reading values would break the compiled graph
+        # Reading values would break the compiled graph; this check is made when it runs.
+        inside = (edge_index >= 0).all() & (edge_index < num_nodes).all()
+        torch._assert_async(inside, "`edge_index` must hold node indices in [0, number of nodes)")
+        return num_nodes
     low, high = (v.item() for v in edge_index.aminmax()) if edge_index.numel() else (0, -1)
     if low < 0:
         raise ValueError(f"`edge_index` must not hold negative node indices; got {low}")
     if num_nodes is None:
         return int(high) + 1
-    check_int("num_nodes", num_nodes, minimum=0)
+    num_nodes = check_int("num_nodes", num_nodes, minimum=0)
     if high >= num_nodes:
         raise ValueError(
             f"`edge_index` must hold node indices below the number of nodes, {num_nodes}; "

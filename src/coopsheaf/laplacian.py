@@ -70,7 +70,10 @@ class NodeMapOperator(Operator):
     codomain = domain
 
     def _mv(self, x: Tensor) -> Tensor:
-        return self._kernel(x, self.graph, self.diagonal, self.left, self.right, self.edge_weight)
+        # Maps of a model in half precision are kept in single: they are rounded here, at the end.
+        left, right = self.left.to(x.dtype), self.right.to(x.dtype)
+        y = self._kernel(x, self.graph, self.diagonal, left, right, self.edge_weight)
+        return y.to(x.dtype)
 
     def to_dense(self) -> Tensor:
         return self._matrix(self.graph, self.diagonal, self.left, self.right, self.edge_weight)
@@ -90,7 +93,11 @@ class EdgeMapOperator(NodeMapOperator):
 
 class Coboundary(Operator):
     r"""The coboundary of an undirected sheaf, :math:`(\delta X)_e = \sqrt{w_e} (F_{v \unlhd e} x_v
-    - F_{u \unlhd e} x_u)` for e = (u, v): from nodes to edges."""
+    - F_{u \unlhd e} x_u)` for e = (u, v): from nodes to edges.
+
+    What it returns has one d×h block per edge. Because of the root it has no gradient with respect
+    to a weight of exactly 0; the Laplacian has.
+    """
 
     def __init__(self, sheaf: Sheaf) -> None:
         self.sheaf = sheaf
@@ -162,17 +169,11 @@ def sheaf_laplacian(sheaf: Sheaf, normalization: str | None = None) -> Operator:
         normalization: ``None``, ``"augmented"`` or ``"plain"``.
     """
     _check_kind(sheaf, Sheaf)
-    graph = sheaf.graph
-    both_ways = Graph(
-        torch.stack(
-            [torch.cat([graph.source, graph.target]), torch.cat([graph.target, graph.source])]
-        ),
-        graph.num_nodes,
-    )
+    both_ways = sheaf.both_ways
     at_source = sheaf.maps.transpose(0, 1).flatten(0, 1)  # (2m, d, d): ends 0, then ends 1
     at_target = sheaf.maps.flip(1).transpose(0, 1).flatten(0, 1)
     weight = None if sheaf.edge_weight is None else sheaf.edge_weight.repeat(2)
-    degree = _sum_at(both_ways.target, _gram(at_target, weight), graph.num_nodes)
+    degree = _sum_at(both_ways.target, _gram(at_target, weight), sheaf.num_nodes)
     return _edge_operator(both_ways, degree, at_target, at_source, weight, normalization)
 
 
@@ -258,32 +259,28 @@ def weighted_degree(graph: Graph, edge_weight: Tensor | None) -> Tensor:
     return _sum_at(graph.target, edge_weight, graph.num_nodes)
 
 
-def _augmented(degree: Tensor) -> tuple[Tensor, Tensor | None]:
+def _augmented(degree: Tensor) -> Tensor:
     if degree.dim() == 1:
-        return degree / (degree + 1), (degree + 1).rsqrt()
-    eye = torch.eye(degree.shape[-1], dtype=degree.dtype, device=degree.device)
-    root = inverse_sqrt(degree + eye)
-    return root @ degree @ root, root
+        return degree + 1
+    return degree + torch.eye(degree.shape[-1], dtype=degree.dtype, device=degree.device)
 
 
-def _plain(degree: Tensor) -> tuple[Tensor, Tensor | None]:
-    root = inverse_sqrt(degree)
-    if degree.dim() == 1:
-        return degree * root * root, root
-    return root @ degree @ root, root
+def _plain(degree: Tensor) -> Tensor:
+    return degree
 
 
-_NORMALIZATIONS: dict[str, Callable[[Tensor], tuple[Tensor, Tensor | None]]] = {
-    "augmented": _augmented,
-    "plain": _plain,
-}
+# What the inverse square root is taken of.
+_NORMALIZATIONS: dict[str, Callable[[Tensor], Tensor]] = {"augmented": _augmented, "plain": _plain}
 
 
 def _normalize(degree: Tensor, normalization: str | None) -> tuple[Tensor, Tensor | None]:
     """The normalised diagonal and what multiplies the maps, from the block diagonal D."""
     if normalization is None:
         return degree, None
-    return check_choice("normalization", normalization, _NORMALIZATIONS)(degree)
+    root = inverse_sqrt(check_choice("normalization", normalization, _NORMALIZATIONS)(degree))
+    if degree.dim() == 1:
+        return degree * root * root, root
+    return root @ degree @ root, root
 
 
 def _scaled(maps: NodeMaps, root: Tensor | None) -> Tensor:
@@ -312,7 +309,10 @@ def _gram(maps: Tensor, edge_weight: Tensor | None) -> Tensor:
 
 
 def _sum_at(ends: Tensor, values: Tensor, num_nodes: int) -> Tensor:
-    return values.new_zeros(num_nodes, *values.shape[1:]).index_add(0, ends, values)
+    half = values.dtype in (torch.bfloat16, torch.float16)
+    wide = values.float() if half else values  # a sum of many halves stops growing
+    total = wide.new_zeros(num_nodes, *values.shape[1:]).index_add(0, ends, wide)
+    return total.to(values.dtype)
 
 
 def _edge_operator(

@@ -8,7 +8,7 @@ from typing import overload
 import torch
 from torch import Tensor
 
-from coopsheaf.checks import check_floating
+from coopsheaf.tensor_checks import check_floating
 
 
 class Operator(ABC):
@@ -56,7 +56,10 @@ class Operator(ABC):
     def __matmul__(self, other: Tensor) -> Tensor: ...
 
     def __matmul__(self, other: Operator | Tensor) -> Operator | Tensor:
-        """Composition with an operator, application to features."""
+        """Composition with an operator, application to features.
+
+        Compiled code has to say ``Product(a, b)`` and ``a.mv(x)``: compilers do not trace ``@``.
+        """
         if isinstance(other, Tensor):
             return self.mv(other)
         if isinstance(other, Operator):
@@ -67,6 +70,11 @@ class Operator(ABC):
         if not isinstance(other, Operator):
             return NotImplemented
         return Sum(self, other)
+
+    def __radd__(self, other: object) -> Operator:
+        if other == 0:  # the start of sum(...)
+            return self
+        return NotImplemented
 
     def __mul__(self, factor: float | Tensor) -> Operator:
         if not isinstance(factor, int | float | Tensor):
@@ -180,7 +188,7 @@ class Product(Operator):
 
 
 class Multiple(Operator):
-    """A number (or a tensor with one element) times A."""
+    """A number (or a tensor without axes) times A."""
 
     def __init__(self, factor: float | Tensor, a: Operator) -> None:
         if isinstance(factor, Tensor) and factor.dim() != 0:

@@ -35,7 +35,7 @@ class Orthogonal(ABC):
 
     def __call__(self, parameters: Tensor) -> Tensor:
         """``(..., k)`` parameters to ``(..., d, d)`` orthogonal matrices."""
-        if parameters.shape[-1] != self.num_parameters:
+        if parameters.dim() == 0 or parameters.shape[-1] != self.num_parameters:
             raise ValueError(
                 f"`parameters` must have shape (..., {self.num_parameters}) for stalk dimension "
                 f"{self.stalk_dim}; got {tuple(parameters.shape)}"
@@ -121,7 +121,7 @@ class Euler(Orthogonal):
 
     d = 2: the rotation by :math:`2 \pi p_1`. d = 3:
     :math:`Q = R_z(2 \pi p_1) R_y(2 \pi p_2) R_x(2 \pi p_3)`. Determinant: 1. Reachable: every
-    rotation, all but the identity more than once (p = 0 gives the identity).
+    rotation, most of them more than once; p = 0 gives the identity.
     """
 
     def __init__(self, stalk_dim: int) -> None:
@@ -165,7 +165,8 @@ class Scale(ABC):
 class ExpScale(Scale):
     """exp(raw), at most 10: the scale of the released implementation, in (0, 10].
 
-    Never exactly zero, and without gradient above the bound.
+    Never exactly zero, down to where the exponential underflows, and without gradient above the
+    bound.
     """
 
     def __call__(self, raw: Tensor) -> Tensor:
@@ -185,7 +186,9 @@ class RectifiedScale(Scale):
     A node whose target scale is zero does not listen at all and one whose source scale is zero is
     not heard at all: the actions LISTEN, PROPAGATE and ISOLATE become exact, which no positive
     scale can offer. The gradient passes as if the maximum were not there (straight-through), so
-    a silent node still learns from what the loss would gain if its scale rose from zero.
+    a silent node still learns from what the loss would gain if its scale rose from zero. (For
+    the same reason raw goes on sinking while the loss prefers silence, and takes as long to
+    return; weight decay bounds that.)
 
     What reaches it is a product: :math:`\partial / \partial t_i` has a factor :math:`s_j` for some
     neighbour j and the other way round. In a layer in which *every* source scale and *every* target
@@ -193,7 +196,7 @@ class RectifiedScale(Scale):
     """
 
     def __call__(self, raw: Tensor) -> Tensor:
-        value = 1 + raw[:, 0]
+        value = 1 + raw[:, 0].clamp(min=torch.finfo(raw.dtype).min)
         # value - value.detach() is exactly zero and has the derivative 1.
         return torch.where(value > 0, value, value - value.detach())
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from coopsheaf.checks import check_edge_weight, check_same, check_shape
 from coopsheaf.graph import Graph, as_graph
+from coopsheaf.tensor_checks import check_edge_weight, check_same, check_shape
 
 
 class ConformalMaps(NamedTuple):
@@ -33,6 +34,9 @@ class _Sheaf:
     edge_weight: Tensor | None
 
     def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a {type(self).__name__} does not change: build a new one instead")
+
+    def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a {type(self).__name__} does not change: build a new one instead")
 
     def _set(self, **values: object) -> None:
@@ -92,13 +96,21 @@ class Sheaf(_Sheaf):
         m = graph.num_edges
         check_shape("maps", maps, f"(m, 2, d, d) with m = {m}", (m, 2, None, None))
         _check_square("maps", maps, "(m, 2, d, d)")
+        _check_device(graph, "maps", maps)
         if edge_weight is not None:
-            edge_weight = check_edge_weight(edge_weight, m, maps)
+            edge_weight = check_edge_weight(edge_weight, m, "maps", maps)
         self._set(graph=graph, maps=maps, edge_weight=edge_weight)
 
     @property
     def stalk_dim(self) -> int:
         return self.maps.shape[-1]
+
+    @cached_property
+    def both_ways(self) -> Graph:
+        """The graph of 2m directed edges: each edge from end 0 to end 1, then each back."""
+        source, target = self.graph.source, self.graph.target
+        edges = torch.stack([torch.cat([source, target]), torch.cat([target, source])])
+        return Graph(edges, self.num_nodes)
 
     @classmethod
     def from_bidirected(
@@ -127,7 +139,7 @@ class Sheaf(_Sheaf):
         check_shape("maps", maps, f"(2m, d, d) with 2m = {size}", (size, None, None))
         first, second = _pair_directions(graph)
         if edge_weight is not None:
-            edge_weight = check_edge_weight(edge_weight, size, maps)
+            edge_weight = check_edge_weight(edge_weight, size, "maps", maps)
             uneven = (edge_weight[first] != edge_weight[second]).nonzero().flatten()
             if uneven.numel():
                 u, v = (int(end[first[uneven[0]]]) for end in (graph.source, graph.target))
@@ -176,8 +188,9 @@ class DirectedSheaf(_Sheaf):
             check_shape(name, maps, f"(m, d, d) with m = {m}", (m, None, None))
             _check_square(name, maps, "(m, d, d)")
         _check_pair(source_maps, target_maps)
+        _check_device(graph, "source_maps", source_maps)
         if edge_weight is not None:
-            edge_weight = check_edge_weight(edge_weight, m, source_maps)
+            edge_weight = check_edge_weight(edge_weight, m, "source_maps", source_maps)
         self._set(
             graph=graph, source_maps=source_maps, target_maps=target_maps, edge_weight=edge_weight
         )
@@ -218,8 +231,9 @@ class FlatSheaf(_Sheaf):
         target = _check_node_maps("target_maps", target_maps, matrices.shape[0])
         _check_pair(matrices, _matrices(target))
         graph = as_graph(edge_index, matrices.shape[0])
+        _check_device(graph, "source_maps", matrices)
         if edge_weight is not None:
-            edge_weight = check_edge_weight(edge_weight, graph.num_edges, matrices)
+            edge_weight = check_edge_weight(edge_weight, graph.num_edges, "source_maps", matrices)
         self._set(graph=graph, source=source, target=target, edge_weight=edge_weight)
 
     @property
@@ -253,6 +267,14 @@ def dense_maps(maps: NodeMaps) -> Tensor:
 
 def _matrices(maps: NodeMaps) -> Tensor:
     return maps.orthogonal if isinstance(maps, ConformalMaps) else maps
+
+
+def _check_device(graph: Graph, name: str, maps: Tensor) -> None:
+    if graph.device != maps.device:
+        raise ValueError(
+            f"`edge_index` and `{name}` must be on the same device; "
+            f"got {graph.device} and {maps.device}"
+        )
 
 
 def _check_square(name: str, maps: Tensor, rule: str) -> None:
@@ -295,7 +317,8 @@ def _check_orthogonal(name: str, matrices: Tensor) -> None:
         return
     d = matrices.shape[-1]
     q = matrices.detach()
-    error = (q.mT @ q - torch.eye(d, dtype=q.dtype, device=q.device)).abs().max().item()
+    with torch.autocast(q.device.type, enabled=False):
+        error = (q.mT @ q - torch.eye(d, dtype=q.dtype, device=q.device)).abs().max().item()
     if not error <= d * torch.finfo(q.dtype).eps ** 0.5:
         raise ValueError(
             f"`{name}` must hold orthogonal matrices, QᵀQ = I (give other maps as one tensor); "

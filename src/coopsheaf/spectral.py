@@ -42,7 +42,7 @@ def harmonic_space(operator: Operator, *, tolerance: float | None = None) -> Ten
         tolerance = max(matrix.shape) * torch.finfo(matrix.dtype).eps
     largest = values.max() if values.numel() else values.new_zeros(())
     rank = int((values > tolerance * largest).sum())
-    return right[rank:].T.reshape(cells, d, -1)
+    return right[rank:].T.reshape(cells, d, matrix.shape[1] - rank)
 
 
 def dirichlet_energy(sheaf: Sheaf, x: Tensor, normalization: str | None = None) -> Tensor:
@@ -62,13 +62,17 @@ def dirichlet_energy(sheaf: Sheaf, x: Tensor, normalization: str | None = None) 
 
 
 def _small_dense(operator: Operator) -> Tensor:
+    if not isinstance(operator, Operator):
+        raise ValueError(f"`operator` must be an Operator; got {type(operator).__name__}")
     (cells, d), (rows, e) = operator.domain, operator.codomain
     if max(cells * d, rows * e) > MAX_SIZE:
         raise ValueError(
             f"`operator` must have at most {MAX_SIZE} rows and columns to be made dense; "
             f"got {rows * e} x {cells * d}"
         )
-    return operator.to_dense()
+    matrix = operator.to_dense()
+    # LAPACK knows no half precision.
+    return matrix.float() if matrix.dtype in (torch.bfloat16, torch.float16) else matrix
 
 
 def _is_symmetric(matrix: Tensor) -> bool:

@@ -82,3 +82,38 @@ def test_scalars_are_one_by_one_blocks() -> None:
 def test_half_precision() -> None:
     blocks = blocks_with(torch.tensor([[1.0, 4.0]], dtype=torch.float64)).bfloat16()
     assert inverse_sqrt(blocks).dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("form", ["scalars", "blocks"])
+def test_gradients_are_finite_at_every_magnitude(dtype: torch.dtype, form: str) -> None:
+    exponents = torch.arange(-300 if dtype == torch.float64 else -37, 30, dtype=torch.float64)
+    values = (10**exponents).to(dtype).requires_grad_()
+    eye = torch.eye(2, dtype=dtype)
+    diagonal = values if form == "scalars" else values[:, None, None] * eye
+    (gradient,) = torch.autograd.grad(inverse_sqrt(diagonal).sum(), values)
+    assert torch.isfinite(gradient).all()
+
+
+def test_rank_in_half_precision_is_that_of_the_numbers_given() -> None:
+    rows = randn(50, 1, 3)
+    blocks = (rows.mT @ rows).bfloat16()
+    values = torch.linalg.eigvalsh(inverse_sqrt(blocks).double())
+    assert ((values.abs() > 0.05 * values.amax(-1, keepdim=True)).sum(-1) == 1).all()
+
+
+def test_second_derivatives_of_blocks_are_refused_rather_than_wrong() -> None:
+    blocks = torch.eye(2, dtype=torch.float64)[None].requires_grad_()
+    with pytest.raises(RuntimeError, match=r"second derivatives .* are not implemented"):
+        torch.autograd.grad(inverse_sqrt(blocks).sum(), blocks, create_graph=True)
+    scalars = torch.tensor([1.0, 2.0], dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradgradcheck(inverse_sqrt, (scalars,))
+
+
+def test_autocast_does_not_reach_the_root() -> None:
+    blocks = blocks_with(torch.tensor([[1.0, 4.0]], dtype=torch.float64)).float().requires_grad_()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        root = inverse_sqrt(blocks)
+        (gradient,) = torch.autograd.grad(root.sum(), blocks)
+    assert root.dtype == gradient.dtype == torch.float32
+    assert_close(root, inverse_sqrt(blocks), rtol=0, atol=0)

@@ -115,3 +115,25 @@ def test_autocast_does_not_reach_the_product() -> None:
         (gradient,) = torch.autograd.grad(got.sum(), blocks)
     assert_close(got, expected, rtol=0, atol=0)
     assert_close(gradient, wanted, rtol=0, atol=0)
+
+
+def test_forward_mode_derivatives() -> None:
+    n, edge_index = ODD_GRAPHS["random-directed"]
+    graph = Graph(edge_index, n)
+    x, blocks = randn(n, 2, 3), randn(graph.num_edges, 2, 2)
+    dx, dblocks = randn(n, 2, 3, seed=5), randn(graph.num_edges, 2, 2, seed=6)
+    _, tangent = torch.func.jvp(
+        lambda a, w: sparse_product(a, graph, w), (x, blocks), (dx, dblocks)
+    )
+    expected = sparse_product(dx, graph, blocks) + sparse_product(x, graph, dblocks)
+    assert_close(tangent, expected, rtol=0, atol=1e-12)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, dx)
+        out = torch.autograd.forward_ad.unpack_dual(sparse_product(dual, graph))
+    assert_close(out.tangent, sparse_product(dx, graph), rtol=0, atol=1e-12)
+
+
+def test_no_nodes() -> None:
+    graph = Graph(torch.empty(2, 0, dtype=torch.int64), 0)
+    assert sparse_product(randn(0, 2, 3), graph).shape == (0, 2, 3)
+    assert sparse_product(randn(0, 2, 3), graph, randn(0, 2, 2)).shape == (0, 2, 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -200,6 +201,9 @@ def test_compiles_in_one_graph(learner: str, semantics: str, prepared: bool) -> 
         assert_close(b, a, rtol=0, atol=1e-10)
 
 
+@pytest.mark.skipif(
+    not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="inductor needs a C++ compiler"
+)
 def test_compiles_with_inductor_and_trains() -> None:
     torch.manual_seed(0)
     model = CSNN(5, 4, 1, 2, dropout=0.2)
@@ -223,6 +227,55 @@ def test_exports_with_any_number_of_nodes_and_edges(learner: str) -> None:
         n, edge_index = ODD_GRAPHS[name]
         x = torch.randn(n, 5)
         assert_close(program.module()(x, edge_index), model(x, edge_index))
+
+
+def test_exports_with_a_prepared_graph() -> None:
+    model, x, graph = CSNN(5, 4, 1, 2).eval(), torch.randn(N, 5), Graph(EDGES, N)
+    program = torch.export.export(model, (x, graph))
+    assert_close(program.module()(x, graph), model(x, graph))
+
+
+def test_a_bad_index_stops_a_compiled_model() -> None:
+    """It must not read foreign memory."""
+    model, x = CSNN(5, 4, 1, 2).eval(), torch.randn(3, 5)
+    compiled = torch.compile(model, backend="eager", fullgraph=True)
+    compiled(x, torch.tensor([[0, 1], [1, 2]]))
+    for edges in ([[0, 10**9], [1, 2]], [[0, -5], [1, 1]], [[0, 1], [1, 3]]):
+        with pytest.raises(RuntimeError, match="node indices in"):
+            compiled(x, torch.tensor(edges))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@EACH_LEARNER
+def test_whole_models_in_half_precision(dtype: torch.dtype, learner: str) -> None:
+    torch.manual_seed(0)
+    model = CSNN(5, 8, 2, 2, learner=learner).eval()
+    x = torch.randn(N, 5)
+    expected = model(x, EDGES)
+    out = model.to(dtype)(x.to(dtype), EDGES)
+    assert out.dtype == dtype
+    assert (out.float() - expected).abs().max() < 0.08 * expected.abs().max()
+    out.float().sum().backward()
+    assert all(torch.isfinite(parameter.grad).all() for parameter in model.parameters())
+
+
+def test_no_nodes() -> None:
+    model, none = CSNN(5, 4, 2, 3, learner="sage-projected"), torch.empty(2, 0).long()
+    assert model(torch.zeros(0, 5), none).shape == (0, 3)
+
+
+def test_graphs_without_nodes_at_the_end_of_a_batch_are_counted() -> None:
+    model = CSNN(5, 4, 1, 2, pool="sum")
+    batch = torch.zeros(N, dtype=torch.int64)
+    assert model(torch.randn(N, 5), EDGES, batch, 3).shape == (3, 2)
+
+
+def test_a_learned_activation_is_reset_too() -> None:
+    model = CSNN(5, 4, 1, 2, act="prelu")
+    with torch.no_grad():
+        model.act.weight.fill_(9.0)
+    model.reset_parameters()
+    assert (model.act.weight == 0.25).all()
 
 
 @EACH_LEARNER
@@ -308,6 +361,15 @@ ONE = torch.tensor([[0], [1]])
         (lambda: CSNN(5, 4, 2, 2)(X, ONE + 2), "below the number of nodes, 3; got 3"),
         (lambda: CSNN(5, 4, 2, 2)(X, ONE - 1), "negative node indices; got -1"),
         (lambda: CSNN(5, 4, 2, 2)(X, Graph(ONE)), "a graph of 2 nodes; expected 3 nodes"),
+        (lambda: CSNN(5, 4, 2, 2, act=3), "`act` must be an activation or its name; got 3"),
+        (lambda: CSNN(5, 4, 2, 2)(X.double(), ONE), "`x` must have the dtype of the model, torch.float32"),
+        (lambda: CSNN(5, 4, 2, 2)(X, Graph(ONE, 3).to("meta")), "must be on the device of the model, cpu"),
+        (lambda: CSNN(5, 4, 2, 2, pool="mean")(X, ONE, torch.zeros(2).long()), r"`batch` must be an int64 tensor of shape \(3,\)"),
+        (lambda: CSNN(5, 4, 2, 2, pool="mean")(X, ONE, torch.zeros(3)), "`batch` must be an int64 tensor"),
+        (lambda: CSNN(5, 4, 2, 2, pool="mean")(X, ONE, torch.tensor([0, 1, 2]), 2), "from 0 and below batch_size = 2; got 0 to 2"),
+        (lambda: CSNN(5, 4, 2, 2, pool="mean")(X, ONE, torch.tensor([-1, 0, 0])), "`batch` must hold graph numbers from 0; got -1 to 0"),
+        (lambda: CSNN(5, 4, 2, 2, pool="mean")(X, ONE, None, 3), "`batch_size` must come with `batch`; got 3 alone"),
+        (lambda: CSNN(5, 4, 2, 2)(X, ONE, edge_weight=torch.ones(1).double()), "`edge_weight` and `x` must have the same dtype"),
         (lambda: CSNN(5, 4, 2, 2)(X, ONE, edge_weight=-torch.ones(1)), "`edge_weight` must be finite and not negative"),
     ],
 )  # fmt: skip

@@ -66,6 +66,16 @@ def test_a_given_module_is_copied_and_drawn_anew() -> None:
     assert a.learner is not module
 
 
+def test_kind_two_drops_out_a_fifth_whatever_the_model_does() -> None:
+    learner = ProjectedSAGELearner(64, 2)(6, 4)
+    assert learner.dropout == 0.2
+    x = torch.randn(N, 6)
+    learner.train()
+    assert not torch.equal(learner(x, GRAPH), learner(x, GRAPH))
+    learner.eval()
+    assert torch.equal(learner(x, GRAPH), learner(x, GRAPH))
+
+
 def test_recipes_compare_and_print_by_their_settings() -> None:
     assert MLPLearner(64) == MLPLearner(hidden_channels=64)
     assert repr(ProjectedSAGELearner(64, 5)) == (
@@ -83,5 +93,9 @@ def test_bad_input() -> None:
         make(lambda a, b: 3)
     with pytest.raises(ValueError, match="`num_layers` must be an integer of at least 1; got 0"):
         ProjectedSAGELearner(32, 0)
+    with pytest.raises(ValueError, match=r"`dropout` must be a number in \[0, 1\); got 5.0"):
+        ProjectedSAGELearner(32, 2, dropout=5.0)
+    with pytest.raises(ValueError, match="nothing is left to learn"):
+        MapLearner(6, "mlp", orthogonal=Householder(1), scale=UnitScale())
     with pytest.raises(ValueError, match="`hidden_channels` must be an integer of at least 1"):
         MLPLearner(0)

@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 
 def apply_diagonal(diagonal: Tensor, x: Tensor) -> Tensor:
@@ -38,40 +37,51 @@ def inverse_sqrt(diagonal: Tensor) -> Tensor:
         The same shape.
     """
     if diagonal.dim() == 1:
-        positive = diagonal > _tolerance(diagonal)
-        safe = torch.where(positive, diagonal, 1.0)  # keeps 0 · ∞ out of the gradient
-        return torch.where(positive, safe.rsqrt(), 0.0)
-    # LAPACK knows no half precision.
-    work = diagonal.float() if diagonal.dtype in (torch.bfloat16, torch.float16) else diagonal
-    return _InverseSqrt.apply(work).to(diagonal.dtype)
+        return _masked_rsqrt(diagonal, diagonal > _floor(diagonal.dtype))
+    # LAPACK knows no half precision; what counts as zero is still up to the dtype given.
+    half = diagonal.dtype in (torch.bfloat16, torch.float16)
+    work = diagonal.float() if half else diagonal
+    return _InverseSqrt.apply(work, torch.finfo(diagonal.dtype).eps).to(diagonal.dtype)
 
 
-def _tolerance(scale: Tensor) -> float:
-    return torch.finfo(scale.dtype).tiny
+def _floor(dtype: torch.dtype) -> float:
+    """The smallest number whose power -3/2, which the gradient has, is still finite."""
+    return torch.finfo(dtype).tiny ** (2 / 3)
+
+
+def _masked_rsqrt(values: Tensor, positive: Tensor) -> Tensor:
+    safe = torch.where(positive, values, 1.0)  # keeps 0 · ∞ out of the gradient
+    return torch.where(positive, safe.rsqrt(), 0.0)
 
 
 class _InverseSqrt(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, blocks: Tensor) -> Tensor:
-        values, vectors = torch.linalg.eigh(blocks)  # (n, d), (n, d, d)
-        d = blocks.shape[-1]
-        cutoff = values.amax(-1, keepdim=True) * d * torch.finfo(values.dtype).eps
-        positive = values > cutoff.clamp(min=_tolerance(values))
-        inverse_root = torch.where(positive, torch.where(positive, values, 1.0).rsqrt(), 0.0)
-        ctx.save_for_backward(inverse_root, vectors)
-        return (vectors * inverse_root.unsqueeze(-2)) @ vectors.mT
+    def forward(ctx: Any, blocks: Tensor, eps: float) -> Tensor:
+        with torch.autocast(blocks.device.type, enabled=False):
+            values, vectors = torch.linalg.eigh(blocks)  # (n, d), (n, d, d)
+            cutoff = values.amax(-1, keepdim=True) * blocks.shape[-1] * eps
+            positive = values > cutoff.clamp(min=_floor(values.dtype))
+            inverse_root = _masked_rsqrt(values, positive)
+            ctx.save_for_backward(inverse_root, vectors)
+            return (vectors * inverse_root.unsqueeze(-2)) @ vectors.mT
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        if torch.is_grad_enabled():
+            # What is computed below does not depend on the blocks as far as autograd can see: a
+            # second derivative would be wrong without a word.
+            raise RuntimeError(
+                "second derivatives through the inverse square root of d x d blocks are not "
+                "implemented; conformal maps, which need none, have them"
+            )
         inverse_root, vectors = ctx.saved_tensors
-        a, b = inverse_root.unsqueeze(-1), inverse_root.unsqueeze(-2)
-        both = (a > 0) & (b > 0)
-        one = (a > 0) ^ (b > 0)
-        total = torch.where(both, a + b, 1.0)
-        # -1 / (r_a r_b (r_a + r_b)) with r = 1 / inverse_root; against a vanishing direction the
-        # difference is r⁻¹ / r²; between two vanishing directions we take 0.
-        factor = torch.where(both, -((a * b) ** 2) / total, 0.0)
-        factor = torch.where(one, (a + b) ** 3, factor)
-        inner = vectors.mT @ ((grad + grad.mT) / 2) @ vectors
-        return vectors @ (factor * inner) @ vectors.mT
+        with torch.autocast(grad.device.type, enabled=False):
+            a, b = inverse_root.unsqueeze(-1), inverse_root.unsqueeze(-2)
+            both, one = (a > 0) & (b > 0), (a > 0) ^ (b > 0)
+            product, total = a * b, torch.where(both, a + b, 1.0)
+            # -1 / (r_a r_b (r_a + r_b)) with r = 1 / inverse_root; against a vanishing direction
+            # the difference is r⁻¹ / r²; between two vanishing directions we take 0.
+            factor = torch.where(both, -product * (product / total), 0.0)
+            factor = torch.where(one, (a + b) ** 3, factor)
+            inner = vectors.mT @ ((grad + grad.mT) / 2).to(vectors.dtype) @ vectors
+            return vectors @ (factor * inner) @ vectors.mT, None

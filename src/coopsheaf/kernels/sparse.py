@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from coopsheaf.graph import Graph
 
@@ -38,9 +39,31 @@ def sparse_product(x: Tensor, graph: Graph, blocks: Tensor | None = None) -> Ten
     arrays = (*graph.by_target, *graph.by_source)
     if blocks is None:
         # Identity blocks treat all b·c columns alike: one scalar product of that width.
-        flat = x.reshape(x.shape[0], 1, -1)  # (n, 1, b·c)
-        return _sparse_product(flat, None, *arrays).reshape(x.shape)
-    return _sparse_product(x, blocks.to(x.dtype), *arrays)
+        flat = x.flatten(1).unsqueeze(1)  # (n, 1, b·c)
+        return _multiply_dual(flat, None, arrays).reshape(x.shape)
+    return _multiply_dual(x, blocks.to(x.dtype), arrays)
+
+
+def _multiply_dual(x: Tensor, blocks: Tensor | None, arrays: tuple[Tensor, ...]) -> Tensor:
+    """The product, with forward-mode derivatives by the product rule.
+
+    A custom operator would drop tangents without a word.
+    """
+    if forward_ad._current_level < 0:
+        return _sparse_product(x, blocks, *arrays)
+    x, x_tangent = forward_ad.unpack_dual(x)
+    blocks_tangent = None
+    if blocks is not None:
+        blocks, blocks_tangent = forward_ad.unpack_dual(blocks)
+    out = _sparse_product(x, blocks, *arrays)
+    if x_tangent is None and blocks_tangent is None:
+        return out
+    tangent = torch.zeros_like(out)
+    if x_tangent is not None:
+        tangent = tangent + _sparse_product(x_tangent, blocks, *arrays)
+    if blocks_tangent is not None:
+        tangent = tangent + _sparse_product(x, blocks_tangent, *arrays)
+    return forward_ad.make_dual(out, tangent)
 
 
 @torch.library.custom_op("coopsheaf::sparse_product", mutates_args=())

@@ -10,17 +10,12 @@ from torch import Tensor, nn
 from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_pool
 from torch_geometric.nn.resolver import activation_resolver
 
-from coopsheaf.checks import (
-    check_choice,
-    check_edge_weight,
-    check_int,
-    check_probability,
-    check_shape,
-)
+from coopsheaf.checks import check_choice, check_int, check_probability
 from coopsheaf.graph import Graph, as_graph
 from coopsheaf.nn.csnn_conv import CSNNConv
 from coopsheaf.nn.learners import LearnerRecipe
 from coopsheaf.orthogonal import Orthogonal, Scale
+from coopsheaf.tensor_checks import check_batch, check_shape
 
 NORMS: dict[str, Callable[[int], nn.Module]] = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d}
 
@@ -57,7 +52,8 @@ class CSNN(nn.Module):
         learner: what learns the maps: a recipe such as
             :class:`~coopsheaf.nn.ProjectedSAGELearner`, its name (``"mlp"``,
             ``"sage-graph-norm"``, ``"sage-node-norm"``, ``"sage-projected"``,
-            ``"sage-embedded"``), or a module that maps ``(x, edge_index)`` to the right width.
+            ``"sage-embedded"``), or a module that maps ``(x, edge_index)`` to the right width
+            (every layer gets copies of it, their parameters drawn anew).
         orthogonal: ``"householder"``, ``"cayley"``, ``"matrix-exponential"``, ``"euler"``, or an
             object of :mod:`coopsheaf.orthogonal`.
         scale: ``"exp"``, ``"softplus"``, ``"rectified"``, ``"unit"``, or an object.
@@ -66,7 +62,7 @@ class CSNN(nn.Module):
         semantics: ``"paper"`` or ``"released"`` (:mod:`coopsheaf.diffusion`).
         input_dropout: dropout probability of the input features.
         dropout: dropout probability inside the layers.
-        act: the activation σ: a name that PyG resolves, a module, or ``None`` for the identity.
+        act: the activation σ: a name that PyG resolves, a module, or ``"identity"`` / ``None``.
         norm: ``None``, ``"layer"`` or ``"batch"``, after each layer.
         readout_layers: number of linear layers of the readout, GELU between them.
         pool: ``None`` for node outputs; ``"mean"``, ``"sum"`` or ``"max"`` for graph outputs.
@@ -140,7 +136,7 @@ class CSNN(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew; every ε starts at 0."""
-        for module in (self.encoder, *self.convs, *self.norms, *self.readout):
+        for module in (self.encoder, *self.convs, *self.norms, *self.readout, self.act):
             if hasattr(module, "reset_parameters"):
                 module.reset_parameters()
         for epsilon in self.epsilons:
@@ -157,8 +153,9 @@ class CSNN(nn.Module):
     ) -> Tensor:
         check_shape("x", x, f"(n, {self.in_channels})", (None, self.in_channels))
         graph = as_graph(edge_index, x.shape[0])
-        if edge_weight is not None:
-            edge_weight = check_edge_weight(edge_weight, graph.num_edges, x)
+        self._check_fit(x, graph)
+        if self.pool is not None:
+            check_batch(batch, batch_size, x.shape[0])
         x = F.dropout(x, self.input_dropout, self.training)
         x = self.act(self.encoder(x))
         x = x.unflatten(1, (self.stalk_dim, self.hidden_channels))  # (n, d, h)
@@ -172,6 +169,19 @@ class CSNN(nn.Module):
             x = self.pool(x, batch, batch_size)
         return self.readout(x)
 
+    def _check_fit(self, x: Tensor, graph: Graph) -> None:
+        weight = self.epsilons[0]
+        if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+            raise ValueError(
+                f"`x` must have the dtype of the model, {weight.dtype} (model.to(dtype) changes "
+                f"it); got {x.dtype}"
+            )
+        if not x.device == weight.device == graph.device:
+            raise ValueError(
+                f"`x` and `edge_index` must be on the device of the model, {weight.device}; "
+                f"got {x.device} and {graph.device}"
+            )
+
     def __repr__(self) -> str:
         return (
             f"CSNN({self.in_channels}, {self.hidden_channels}, num_layers={self.num_layers}, "
@@ -181,11 +191,13 @@ class CSNN(nn.Module):
 
 
 def _resolve_act(act: str | Callable[[Tensor], Tensor] | None) -> Callable[[Tensor], Tensor]:
-    if act is None:
+    if act is None or act == "identity":
         return nn.Identity()
     if isinstance(act, str):
         try:
             return activation_resolver(act)
         except ValueError as error:
             raise ValueError(f"`act` must be an activation or its name; {error}") from None
+    if not callable(act):
+        raise ValueError(f"`act` must be an activation or its name; got {act!r}")
     return act

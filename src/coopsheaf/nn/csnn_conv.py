@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from coopsheaf.checks import check_choice, check_int, check_shape
+from coopsheaf.checks import check_choice, check_int
 from coopsheaf.diffusion import SEMANTICS
 from coopsheaf.graph import Graph, as_graph
 from coopsheaf.nn.learners import LearnerRecipe, MapLearner
 from coopsheaf.orthogonal import Orthogonal, Scale, make_orthogonal, make_scale
 from coopsheaf.sheaf import ConformalMaps
+from coopsheaf.tensor_checks import check_edge_weight, check_shape
 
 
 class CSNNConv(nn.Module):
@@ -100,12 +101,11 @@ class CSNNConv(nn.Module):
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
     ) -> Tensor:
-        n, d, h = x.shape[0], self.stalk_dim, self.channels
+        d, h = self.stalk_dim, self.channels
         check_shape("x", x, f"(n, {d}, {h})", (None, d, h))
-        graph = as_graph(edge_index, n)
+        graph = as_graph(edge_index, x.shape[0])
         if edge_weight is not None:
-            m = graph.num_edges
-            check_shape("edge_weight", edge_weight, f"(m,) with m = {m}", (m,))
+            edge_weight = check_edge_weight(edge_weight, graph.num_edges, "x", x)
         source, target = self.maps(x, graph, pe)
         if self.left is not None:
             x = self.left.weight @ x

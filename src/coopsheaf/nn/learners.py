@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import LayerNorm
 
-from coopsheaf.checks import check_choice, check_int
+from coopsheaf.checks import check_choice, check_int, check_probability
 from coopsheaf.graph import Graph
 from coopsheaf.nn.sage import SAGE, SAGEConv
 from coopsheaf.orthogonal import Orthogonal, Scale
@@ -134,6 +134,10 @@ class ProjectedSAGELearner(_SAGERecipe):
 
     dropout: float = 0.2
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_probability("dropout", self.dropout)
+
     def __call__(self, in_channels: int, out_channels: int) -> nn.Module:
         return SAGE(
             in_channels,
@@ -183,8 +187,9 @@ class MapLearner(nn.Module):
 
     Args:
         in_channels: size of the node features.
-        learner: a recipe, its name, or a module that maps ``(x, edge_index)`` to the right width
-            (copied, so that every layer and both maps have their own).
+        learner: a recipe, its name, or a module that maps ``(x, edge_index)`` to the right width.
+            A module is copied and its parameters are drawn anew (``reset_parameters``), so that
+            every layer and both maps start with their own.
         orthogonal: the parametrisation of orthogonal matrices.
         scale: the scale.
 
@@ -203,6 +208,11 @@ class MapLearner(nn.Module):
         super().__init__()
         self.in_channels, self.orthogonal, self.scale = in_channels, orthogonal, scale
         self.out_channels = orthogonal.num_parameters + scale.num_parameters
+        if self.out_channels == 0:
+            raise ValueError(
+                "`scale` must be learned when stalk_dim is 1: with a unit scale nothing is left "
+                f"to learn; got {scale}"
+            )
         self.learner = _make_learner(learner, in_channels, self.out_channels)
 
     def reset_parameters(self) -> None:

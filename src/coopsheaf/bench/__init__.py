@@ -1,0 +1,1 @@
+"""Benchmarks: recipes, runs over splits, their records, published numbers, tables."""

@@ -1,0 +1,83 @@
+"""Recipes that come with the package, and recipe files of the user. Imports no PyTorch."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from coopsheaf.config import ConfigError
+from coopsheaf.models.registry import find_model
+from coopsheaf.train.recipe import Recipe, default_recipe, recipe_from_mapping
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def recipe_names() -> list[str]:
+    """The names of the packaged recipes: ``model/dataset``."""
+    folder = resources.files("coopsheaf") / "recipes"
+    return sorted(
+        f"{model.name}/{file.name.removesuffix('.toml')}"
+        for model in folder.iterdir()
+        if model.is_dir()
+        for file in model.iterdir()
+        if file.name.endswith(".toml")
+    )
+
+
+def load_recipe(name: str) -> Recipe:
+    """A packaged recipe by its name, or a TOML file by its path."""
+    if name.endswith(".toml"):
+        path = Path(name)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"{name}: cannot be read ({error.strerror})") from None
+        except UnicodeDecodeError:
+            raise ConfigError(f"{name}: must be UTF-8 text") from None
+        return _parse(text, name)
+    names = recipe_names()
+    if name not in names:
+        close = difflib.get_close_matches(name, names, n=3)
+        hint = f" (did you mean {', '.join(close)}?)" if close else ""
+        raise ConfigError(f"there is no recipe {name!r}{hint}; there are {', '.join(names)}")
+    file = resources.files("coopsheaf") / "recipes" / f"{name}.toml"
+    return _parse(file.read_text(encoding="utf-8"), f"{name}.toml")
+
+
+def recipe_for(model: str, dataset: str) -> Recipe:
+    """The packaged recipe of a model on a dataset, or the model's marked default."""
+    find_model(model)
+    name = f"{model}/{dataset}"
+    return load_recipe(name) if name in recipe_names() else default_recipe(model, dataset)
+
+
+def dump_toml(recipe: Recipe) -> str:
+    """A recipe as TOML text that :func:`load_recipe` reads back."""
+    lines: list[str] = []
+    for section, values in recipe.to_mapping().items():
+        lines += [f"[{section}]", *(f"{key} = {_toml(value)}" for key, value in values.items()), ""]
+    return "\n".join(lines)
+
+
+def _parse(text: str, where: str) -> Recipe:
+    try:
+        values: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{where}: not valid TOML ({error})") from None
+    return recipe_from_mapping(values, where)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # JSON's escapes are TOML's as well; TOML wants one more.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)

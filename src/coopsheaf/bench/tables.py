@@ -1,0 +1,205 @@
+"""What records say together: means over splits, and which settings to show. Imports no PyTorch.
+
+Everything here is computed from records; nothing is typed. Standard deviations are those of the
+population (divided by the number of runs). Where a model has been run with several settings, the
+validation scores choose the one to show; test scores choose nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, pstdev
+
+from coopsheaf.bench.published import TABLES, PaperTable, Published
+from coopsheaf.bench.records import Record
+
+LOWER_IS_BETTER = ("mae",)
+
+# Other files of a dataset are run on its splits.
+_VARIANTS = ("-directed", "-corrected", "-substitute", "-partial", "-generated")
+
+ColumnKey = tuple[str, str, str, str]  # dataset, metric, remark, checksum
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model with one setting on one dataset, over its splits.
+
+    Args:
+        model, dataset, semantics, config_hash, model_version, dataset_checksum, metric, recipe,
+            parameters: as in the records.
+        seed: as in the records; ``None`` where the runs differ in it.
+        over: what the runs differ in: ``"splits"``, or ``"seeds"`` where a benchmark has one split.
+        runs: the splits (or seeds) there are, in the order they were recorded.
+        expected: how many there are in a whole benchmark; ``None`` if nobody says.
+        tests, vals: scores of the runs; a score that is not defined is left out.
+        mean, std: of the test scores, population; ``None`` if there are none.
+        val_mean: of the validation scores.
+        seconds_per_epoch: mean over the runs.
+        best_epochs: of the runs.
+        direction: of the edges; empty if not recorded.
+        remark: what the dataset says about itself.
+        machines: where the runs were made.
+    """
+
+    model: str
+    dataset: str
+    semantics: str
+    config_hash: str
+    model_version: int
+    dataset_checksum: str
+    metric: str
+    recipe: str
+    parameters: int
+    seed: int | None
+    over: str
+    runs: tuple[int, ...]
+    expected: int | None
+    tests: tuple[float, ...]
+    vals: tuple[float, ...]
+    seconds_per_epoch: float | None
+    best_epochs: tuple[int, ...]
+    direction: str
+    remark: str
+    machines: tuple[str, ...]
+
+    @property
+    def mean(self) -> float | None:
+        return fmean(self.tests) if self.tests else None
+
+    @property
+    def std(self) -> float | None:
+        return pstdev(self.tests) if self.tests else None
+
+    @property
+    def val_mean(self) -> float | None:
+        return fmean(self.vals) if self.vals else None
+
+    @property
+    def column(self) -> ColumnKey:
+        return self.dataset, self.metric, self.remark, self.dataset_checksum
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What must be said beside the number, whatever it is compared with."""
+        notes = []
+        count, one = len(self.runs), self.over.removesuffix("s")
+        if self.expected is None:
+            notes.append(f"{count} {self.over if count > 1 else one}")
+        elif count < self.expected:
+            notes.append(f"{count} of {self.expected} {self.over}")
+        if len(self.tests) < count:
+            notes.append(f"no test score in {count - len(self.tests)} of {count} runs")
+        if self.recipe == "default":
+            notes.append("default settings, not tuned")
+        return tuple(notes)
+
+
+def summarise(records: Iterable[Record]) -> list[Row]:
+    """One row for each model, dataset, setting, version, data and seed, as they come.
+
+    A split that was recorded more than once counts once: the first record is kept. Benchmarks
+    with one split, such as the peptides, are summarised over seeds instead.
+    """
+    groups: dict[tuple[object, ...], dict[int, Record]] = {}
+    for record in records:
+        over = expected_runs(record.dataset)[1]
+        group = (
+            record.model,
+            record.dataset,
+            record.semantics,
+            record.config_hash,
+            record.model_version,
+            record.dataset_checksum,
+            record.metric,
+            record.dataset_remark,
+            record.split if over == "seeds" else record.seed,
+        )
+        run = record.seed if over == "seeds" else record.split
+        groups.setdefault(group, {}).setdefault(run, record)
+    return [_summarise_group(runs) for runs in groups.values()]
+
+
+def _summarise_group(runs: dict[int, Record]) -> Row:
+    records = list(runs.values())
+    first = records[0]
+    expected, over = expected_runs(first.dataset)
+    seconds = [r.seconds_per_epoch for r in records if r.seconds_per_epoch is not None]
+    machines = [f"{r.machine} (threads: {r.threads})" for r in records if r.machine]
+    return Row(
+        model=first.model,
+        dataset=first.dataset,
+        semantics=first.semantics,
+        config_hash=first.config_hash,
+        model_version=first.model_version,
+        dataset_checksum=first.dataset_checksum,
+        metric=first.metric,
+        recipe=first.recipe,
+        parameters=first.parameters,
+        seed=None if over == "seeds" else first.seed,
+        over=over,
+        runs=tuple(runs),
+        expected=expected,
+        tests=tuple(r.test for r in records if r.test is not None),
+        vals=tuple(r.val for r in records if r.val is not None),
+        seconds_per_epoch=fmean(seconds) if seconds else None,
+        best_epochs=tuple(r.best_epoch for r in records),
+        direction=first.processing.get("direction", ""),
+        remark=first.dataset_remark,
+        machines=tuple(dict.fromkeys(machines)),
+    )
+
+
+def expected_runs(dataset: str) -> tuple[int | None, str]:
+    """How many runs a whole benchmark has, and what they differ in."""
+    table = paper_table(base_name(dataset))
+    return (None, "splits") if table is None else (table.runs, table.over)
+
+
+def select(rows: Sequence[Row]) -> list[tuple[Row, int]]:
+    """One row for each model, semantics, seed and column, with the number of settings it beat.
+
+    Only the newest version of a model counts. Of its settings, those with the most runs compete,
+    and the best mean validation score wins; the first one of equals.
+    """
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.model, row.semantics, row.seed, *row.column), []).append(row)
+    chosen = []
+    for group in groups.values():
+        version = max(row.model_version for row in group)
+        newest = [row for row in group if row.model_version == version]
+        most = max(len(row.runs) for row in newest)
+        rivals = [row for row in newest if len(row.runs) == most]
+        chosen.append((max(rivals, key=_validation), len(newest) - 1))
+    return chosen
+
+
+def _validation(row: Row) -> float:
+    """Larger is better, whatever the metric; never the test score."""
+    if row.val_mean is None:
+        return float("-inf")
+    return -row.val_mean if row.metric in LOWER_IS_BETTER else row.val_mean
+
+
+def protocol_differences(row: Row, entry: Published) -> list[str]:
+    """In what our run and the paper's are known to differ."""
+    if entry.dataset != row.dataset:
+        return [f"the paper's number is on {entry.dataset}, ours on {row.dataset}"]
+    if entry.direction and row.direction and entry.direction != row.direction:
+        return [f"edges: {entry.direction} in the paper, {row.direction} here"]
+    return []
+
+
+def base_name(dataset: str) -> str:
+    """The dataset that this one is another file of."""
+    for suffix in _VARIANTS:
+        if dataset.endswith(suffix):
+            return dataset.removesuffix(suffix)
+    return dataset
+
+
+def paper_table(dataset: str) -> PaperTable | None:
+    """The table of the paper that has this column."""
+    return next((table for table in TABLES.values() if dataset in table.metrics), None)

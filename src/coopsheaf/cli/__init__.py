@@ -1,0 +1,36 @@
+"""The command line: parses, calls, prints. Nothing heavy is imported before it is needed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+DESCRIPTION = (
+    "Cooperative Sheaf Neural Networks: train, evaluate and compare graph networks whose nodes "
+    "choose how to speak and how to listen. Begin with `coopsheaf data list` or "
+    "`coopsheaf train --help`."
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The program ``coopsheaf``."""
+    import tyro
+
+    from coopsheaf.cli.args import Command
+
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words == ["--version"]:
+        from coopsheaf import __version__
+
+        sys.stdout.write(f"coopsheaf {__version__}\n")
+        return
+    command = tyro.cli(
+        Command,
+        prog="coopsheaf",
+        description=DESCRIPTION,
+        args=words,
+        config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
+    )
+    from coopsheaf.cli.dispatch import run
+
+    sys.exit(run(command))

@@ -1,0 +1,230 @@
+"""What can be typed after ``coopsheaf``. Imports neither PyTorch nor PyG."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from tyro.conf import Positional, arg
+
+Set = Annotated[
+    tuple[str, ...], tyro.conf.UseAppendAction, arg(name="set", metavar="SECTION.FIELD=VALUE")
+]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Your own graph: a table of nodes and a table of edges (CSV or TSV)."""
+
+    nodes: Path | None = None
+    """Table of nodes: one row each, the first column its id."""
+    edges: Path | None = None
+    """Table of edges: the first two columns are the ids of source and target."""
+    target: str | None = None
+    """Column to predict; empty cells are nodes to be predicted."""
+    id: str | None = None
+    """Column with the nodes' ids; the first one by default."""
+    features: tuple[str, ...] | None = None
+    """Columns to learn from; by default all that have no other role."""
+    categorical: tuple[str, ...] = ()
+    """Features to treat as categories even if they are numbers."""
+    split_column: str | None = None
+    """Column that says train, val or test; by default a stratified 60/20/20 split."""
+    weight: str | None = None
+    """Column of the edge table with weights."""
+    task: str | None = None
+    """classification or regression; found from the target by default."""
+    undirected: bool = False
+    """Use every edge both ways."""
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train a model on a dataset by name, or on your own tables.
+
+    Examples: `coopsheaf train tolokers --splits 0`, or
+    `coopsheaf train --nodes nodes.csv --edges edges.csv --target label --out my-run`.
+    """
+
+    dataset: Positional[str | None] = None
+    """Name of a dataset (see `coopsheaf data list`); leave out with --nodes and --edges."""
+    tables: tyro.conf.OmitArgPrefixes[Tables] = Tables()
+    model: str = "csnn"
+    """Model to train (see `coopsheaf models`)."""
+    recipe: str | None = None
+    """Settings to start from: a recipe's name or a TOML file; by default the model's recipe for
+    this dataset."""
+    set: Set = ()
+    """Override a setting, e.g. --set model.stalk_dim=4; may be repeated."""
+    splits: str = "0"
+    """Splits to run: 0, 0-9 or 0,2,5."""
+    epochs: int | None = None
+    """At most this many epochs; short for --set train.epochs=N."""
+    seed: int | None = None
+    """Seed of initialisation, dropout and shuffling; short for --set train.seed=N."""
+    class_weights: bool = False
+    """Weigh classes by their inverse frequency; short for --set train.class_weights=true."""
+    out: Path | None = None
+    """Folder of the run; by default runs/MODEL-DATASET-SPLIT."""
+    resume: bool = False
+    """Continue an interrupted run; it ends as if it had never been interrupted."""
+    data_dir: Path | None = None
+    """Folder to look for dataset files in; else $COOPSHEAF_DATA, else the user's cache."""
+    results: Path = Path("results")
+    """Folder of the records: one line per finished run."""
+    threads: int | None = None
+    """Number of CPU threads."""
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Measure a trained run again, on its own data or on new tables with labels."""
+
+    run: Positional[Path]
+    """Folder of a finished run."""
+    nodes: Path | None = None
+    """Table of nodes with the target column; by default the run's own data."""
+    edges: Path | None = None
+    """Table of edges."""
+    data_dir: Path | None = None
+    """Folder to look for dataset files in."""
+
+
+@dataclass(frozen=True)
+class Predict:
+    """Predict with a trained run; nodes may be new.
+
+    Example: `coopsheaf predict my-run --nodes nodes.csv --edges edges.csv -o out.csv`.
+    """
+
+    run: Positional[Path]
+    """Folder of a finished run."""
+    output: Annotated[Path, arg(aliases=["-o"])]
+    """CSV file to write: id, predicted label, probabilities."""
+    nodes: Path | None = None
+    """Table of nodes, with the feature columns of training; by default the run's own data."""
+    edges: Path | None = None
+    """Table of edges."""
+    data_dir: Path | None = None
+    """Folder to look for dataset files in."""
+    force: bool = False
+    """Overwrite the output file."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Run recipes over splits; what is recorded already is skipped, what broke off continues.
+
+    Example: `coopsheaf bench csnn/tolokers --splits 0-9`.
+    """
+
+    recipes: Positional[tuple[str, ...]]
+    """Names of recipes (model/dataset) or TOML files."""
+    splits: str = "0-9"
+    """Splits to run: 0, 0-9 or 0,2,5."""
+    set: Set = ()
+    """Override a setting of every recipe; may be repeated."""
+    data_dir: Path | None = None
+    """Folder to look for dataset files in."""
+    results: Path = Path("results")
+    """Folder of the records."""
+    work: Path = Path("runs")
+    """Folder of the runs themselves."""
+    threads: int | None = None
+    """Number of CPU threads."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Tables of the recorded runs, beside the published numbers."""
+
+    results: Path = Path("results")
+    """Folder of the records."""
+    format: str = "markdown"
+    """markdown, latex or html."""
+    output: Annotated[Path | None, arg(aliases=["-o"])] = None
+    """File to write; the screen by default."""
+    datasets: tuple[str, ...] | None = None
+    """Only these datasets."""
+    models: tuple[str, ...] | None = None
+    """Only these models."""
+
+
+@dataclass(frozen=True)
+class DataList:
+    """List the datasets, and which of them are on this machine."""
+
+    data_dir: Path | None = None
+    """Folder to look for dataset files in."""
+
+
+@dataclass(frozen=True)
+class DataInfo:
+    """Describe a dataset: files, licence, statistics, how it is used."""
+
+    name: Positional[str]
+    """Name of the dataset."""
+    data_dir: Path | None = None
+    """Folder to look for dataset files in."""
+
+
+@dataclass(frozen=True)
+class DataFetch:
+    """Download the files of datasets, verified."""
+
+    names: Positional[tuple[str, ...]]
+    """Names of datasets."""
+    data_dir: Path | None = None
+    """Folder to look in first."""
+
+
+@dataclass(frozen=True)
+class DataVerify:
+    """Load datasets and compare them with their published statistics."""
+
+    names: Positional[tuple[str, ...]] = ()
+    """Names of datasets; by default all that are on this machine."""
+    data_dir: Path | None = None
+    """Folder to look for dataset files in."""
+
+
+@dataclass(frozen=True)
+class DataImport:
+    """Copy known dataset files from a folder into the user's cache, verified."""
+
+    folder: Positional[Path]
+    """Any folder that holds dataset files."""
+
+
+@dataclass(frozen=True)
+class Models:
+    """List the models."""
+
+
+DataCommand = (
+    Annotated[DataList, tyro.conf.subcommand("list")]
+    | Annotated[DataInfo, tyro.conf.subcommand("info")]
+    | Annotated[DataFetch, tyro.conf.subcommand("fetch")]
+    | Annotated[DataVerify, tyro.conf.subcommand("verify")]
+    | Annotated[DataImport, tyro.conf.subcommand("import")]
+)
+
+
+@dataclass(frozen=True)
+class DataCommands:
+    """Datasets: list, describe, fetch, verify, import."""
+
+    command: tyro.conf.OmitSubcommandPrefixes[DataCommand]
+
+
+Command = (
+    Annotated[Train, tyro.conf.subcommand("train")]
+    | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
+    | Annotated[Predict, tyro.conf.subcommand("predict")]
+    | Annotated[Bench, tyro.conf.subcommand("bench")]
+    | Annotated[Report, tyro.conf.subcommand("report")]
+    | Annotated[DataCommands, tyro.conf.subcommand("data")]
+    | Annotated[Models, tyro.conf.subcommand("models")]
+)

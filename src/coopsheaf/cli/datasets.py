@@ -1,0 +1,104 @@
+"""``coopsheaf data``: list, info, fetch, verify, import."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from coopsheaf.cli import args, show
+from coopsheaf.data.importing import import_folder
+from coopsheaf.data.named import GENERATED, load_named
+from coopsheaf.data.registry import (
+    DATASETS,
+    dataset_info,
+    fetch,
+    missing_files,
+    statistics,
+    verify,
+)
+
+
+def run(command: Any) -> int:
+    if isinstance(command, args.DataList):
+        return _list(command)
+    if isinstance(command, args.DataInfo):
+        return _info(command)
+    if isinstance(command, args.DataFetch):
+        for name in command.names:
+            for path in fetch(name, command.data_dir):
+                show.say(str(path))
+        return 0
+    if isinstance(command, args.DataVerify):
+        return _verify(command)
+    return _import(command)
+
+
+def _list(command: args.DataList) -> int:
+    rows = []
+    for name, info in DATASETS.items():
+        here = "yes" if not missing_files(name, command.data_dir) else "no"
+        known = info.published
+        rows.append([name, f"{known.nodes:,}", f"{known.edges:,}", info.metric, here, info.remark])
+    rows += [[name, "", "", "auroc", "generated", text] for name, (_, _, text) in GENERATED.items()]
+    show.table(["dataset", "nodes", "edges", "metric", "here", "remark"], rows)
+    return 0
+
+
+def _info(command: args.DataInfo) -> int:
+    name = command.name
+    if name in GENERATED:
+        show.say(f"{name}: {GENERATED[name][2]}")
+        _show_statistics(statistics(load_named(name)))
+        return 0
+    info = dataset_info(name)
+    done = info.processing
+    show.say(f"{name}: {info.title}")
+    show.say(f"licence: {info.licence}")
+    show.say(f"task: {info.task}, metric: {info.metric}")
+    show.say(
+        f"default: direction {done.direction}, self-loops {done.self_loops}, "
+        f"features {done.features}"
+    )
+    if info.remark:
+        show.say(f"NOTE: {info.remark}")
+    missing = missing_files(name, command.data_dir)
+    for file in info.files:
+        state = "missing" if file.path in missing else "here"
+        show.say(f"file {file.path} ({state}): {file.url}")
+    if not missing:
+        _show_statistics(statistics(load_named(name, command.data_dir)))
+    return 0
+
+
+def _show_statistics(found: dict[str, Any]) -> None:
+    for key, value in found.items():
+        if value is None:
+            continue
+        if key == "split_sizes":
+            value = f"{value[0]} in split 0"
+        show.say(f"  {key.replace('_', ' ')}: {value}")
+
+
+def _verify(command: args.DataVerify) -> int:
+    names = command.names or tuple(
+        name for name in DATASETS if not missing_files(name, command.data_dir)
+    )
+    if not names:
+        where = os.environ.get("COOPSHEAF_DATA", "the user's cache")
+        raise ValueError(f"no dataset is on this machine (looked in {where}); fetch one first")
+    wrong = 0
+    for name in names:
+        differences = verify(name, command.data_dir).differences
+        wrong += bool(differences)
+        show.say(f"{name}: " + ("; ".join(differences) if differences else "as published"))
+    if wrong:
+        raise ValueError(f"{wrong} of {len(names)} datasets differ from what was published")
+    return 0
+
+
+def _import(command: args.DataImport) -> int:
+    result = import_folder(command.folder)
+    for label in ("imported", "skipped", "unknown"):
+        for item in getattr(result, label):
+            show.say(f"{label}: {item}")
+    return 0

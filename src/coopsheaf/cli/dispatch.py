@@ -1,0 +1,57 @@
+"""From a parsed command to what does it; errors become one line and exit code 2."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from typing import Any
+
+from coopsheaf.cli import args
+
+
+def run(command: Any) -> int:
+    """Carry a command out; returns the exit code."""
+    warnings.filterwarnings("ignore", category=DeprecationWarning)
+    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
+    try:
+        return _call(command)
+    except KeyboardInterrupt:
+        sys.stderr.write("coopsheaf: interrupted\n")
+        return 130
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{where}{error.strerror or error}")
+    except ValueError as error:
+        return _fail(str(error))
+
+
+def _fail(message: str) -> int:
+    sys.stderr.write(f"coopsheaf: error: {' '.join(message.split())}\n")
+    return 2
+
+
+def _call(command: Any) -> int:
+    if isinstance(command, args.DataCommands):
+        from coopsheaf.cli import datasets
+
+        return datasets.run(command.command)
+    if isinstance(command, args.Models):
+        from coopsheaf.cli import reports
+
+        return reports.models()
+    if isinstance(command, args.Report):
+        from coopsheaf.cli import reports
+
+        return reports.report(command)
+    if isinstance(command, args.Bench):
+        from coopsheaf.cli import training
+
+        return training.bench(command)
+    if isinstance(command, args.Train):
+        from coopsheaf.cli import training
+
+        return training.train(command)
+    from coopsheaf.cli import using
+
+    return using.evaluate(command) if isinstance(command, args.Evaluate) else using.predict(command)

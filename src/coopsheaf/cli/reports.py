@@ -1,0 +1,43 @@
+"""``coopsheaf report`` and ``coopsheaf models``. Imports no PyTorch."""
+
+from __future__ import annotations
+
+import sys
+
+from coopsheaf.bench.records import find_records
+from coopsheaf.bench.render import FORMATS, render
+from coopsheaf.checks import check_choice
+from coopsheaf.cli import args
+from coopsheaf.files import write_atomically
+from coopsheaf.models.registry import MODELS
+
+
+def report(command: args.Report) -> int:
+    check_choice("--format", command.format, dict.fromkeys(FORMATS))
+    if not command.results.is_dir():
+        raise ValueError(f"{command.results}: there is no such folder of records")
+    records = find_records(command.results)
+    if not records:
+        raise ValueError(f"{command.results}: holds no records; run `coopsheaf train` first")
+    for what, wanted, known in (
+        ("--datasets", command.datasets, {record.dataset for record in records}),
+        ("--models", command.models, {record.model for record in records}),
+    ):
+        for name in wanted or ():
+            check_choice(what, name, dict.fromkeys(sorted(known)))
+    text = render(
+        records, command.format, datasets=command.datasets, models=command.models, timing=True
+    )
+    if command.output is None:
+        sys.stdout.write(text)
+    else:
+        write_atomically(command.output, text.encode())
+        sys.stdout.write(f"{len(records)} records: {command.output}\n")
+    return 0
+
+
+def models() -> int:
+    width = max(map(len, MODELS))
+    for name, info in MODELS.items():
+        sys.stdout.write(f"{name:{width}}  {info.description} ({info.paper})\n")
+    return 0

@@ -1,0 +1,127 @@
+"""What the command line shows: progress, tables, how to stop."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from coopsheaf.train.loop import EpochReport
+
+
+def say(line: str = "") -> None:
+    """One line of ordinary output."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
+    """A table; numbers to the right. User data is shown as text, never as markup."""
+    from rich.text import Text
+
+    wide = Table(title=title, title_justify="left")
+    for position, name in enumerate(columns):
+        numeric = bool(rows) and all(_numeric(row[position]) for row in rows)
+        wide.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        wide.add_row(*(Text(cell) for cell in row))
+    Console(width=None if sys.stdout.isatty() else 160).print(wide)
+
+
+def _numeric(cell: str) -> bool:
+    return cell.strip("-+").replace(",", "").replace(".", "").replace("%", "").strip().isdigit()
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[EpochReport], None]]:
+    """A live bar on a terminal; now and then a plain line elsewhere."""
+    if not sys.stderr.isatty():
+        yield _plain(label)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]:.4f}  val {task.fields[val]:.4f}"),
+        TextColumn("best {task.fields[best]:.4f} @ {task.fields[at]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        nan = float("nan")
+        task = bar.add_task(label, total=None, loss=nan, val=nan, best=nan, at=0)
+
+        def report(state: EpochReport) -> None:
+            bar.update(
+                task,
+                total=state.epochs,
+                completed=state.epoch,
+                loss=state.loss,
+                val=state.val,
+                best=state.best_val,
+                at=state.best_epoch,
+            )
+
+        yield report
+
+
+def _plain(label: str) -> Callable[[EpochReport], None]:
+    last = [time.monotonic() - 8.0]  # the first line after two seconds
+
+    def report(state: EpochReport) -> None:
+        now = time.monotonic()
+        if now - last[0] < 10.0 and state.epoch < state.epochs:
+            return
+        last[0] = now
+        sys.stderr.write(
+            f"{label}: epoch {state.epoch}/{state.epochs}  loss {state.loss:.4f}  "
+            f"val {state.val:.4f}  best {state.best_val:.4f} @ {state.best_epoch}  "
+            f"{state.seconds_left:.0f} s left\n"
+        )
+        sys.stderr.flush()
+
+    return report
+
+
+@contextmanager
+def stoppable() -> Iterator[Callable[[], bool]]:
+    """The first Ctrl-C ends training after the running epoch; the second one ends at once."""
+    wanted = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield wanted.is_set
+        return
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if wanted.is_set():
+            raise KeyboardInterrupt
+        wanted.set()
+        sys.stderr.write("\nstopping after this epoch (Ctrl-C again: at once)\n")
+
+    before: Any = signal.signal(signal.SIGINT, ask)
+    try:
+        yield wanted.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def parse_splits(text: str, available: int | None = None) -> list[int]:
+    """``"0"``, ``"0-9"`` or ``"0,2,5-7"``."""
+    splits: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise ValueError(f"--splits must look like 0, 0-9 or 0,2,5; got {text!r}")
+        splits += range(int(first), int(last or first) + 1)
+    if not splits:
+        raise ValueError(f"--splits must name at least one split; got {text!r}")
+    if available is not None and max(splits) >= available:
+        raise ValueError(f"--splits must be below {available}; got {text!r}")
+    return list(dict.fromkeys(splits))

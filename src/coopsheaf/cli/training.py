@@ -1,0 +1,216 @@
+"""``coopsheaf train`` and ``coopsheaf bench``."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from coopsheaf.bench import runner
+from coopsheaf.bench.recipes import load_recipe, recipe_for
+from coopsheaf.bench.records import append_record
+from coopsheaf.cli import args, show
+from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.named import load_named
+from coopsheaf.data.tables import load_tables
+from coopsheaf.train.recipe import Recipe, default_recipe
+from coopsheaf.train.run import run_split
+
+NAMES = {"auroc": "AUROC", "accuracy": "accuracy", "ap": "AP", "mae": "MAE"}
+
+
+def train(command: args.Train) -> int:
+    _set_threads(command.threads)
+    tables = command.tables
+    own = tables.nodes is not None or tables.edges is not None
+    if own == (command.dataset is not None):
+        raise ValueError(
+            "give either the name of a dataset (see `coopsheaf data list`) or both --nodes and "
+            "--edges"
+        )
+    recipe = _recipe(command, own)
+    extra: dict[str, Any] = {}
+    dataset: NodeDataset | GraphDataset
+    if own:
+        dataset, extra = _read_tables(tables, recipe)
+        splits = [0]
+    else:
+        dataset = _load(recipe, command.data_dir)
+        splits = show.parse_splits(command.splits, dataset.num_splits)
+    if command.out is not None and len(splits) > 1:
+        raise ValueError("--out takes one run; leave it out, or choose one split")
+    _introduce(recipe, dataset)
+    for split in splits:
+        out = command.out or Path("runs") / f"{recipe.model_name}-{dataset.name}-{split}"
+        with show.stoppable() as stopped, show.progress(f"split {split}") as report:
+            run, result = run_split(
+                recipe,
+                dataset,
+                split,
+                out=out,
+                resume=command.resume,
+                extra=extra,
+                report=report,
+                should_stop=stopped,
+            )
+        if result.interrupted:
+            sys.stderr.write(
+                f"stopped after epoch {result.epochs}; the state is in {out}. "
+                "Continue with the same command and --resume\n"
+            )
+            return 130
+        record = runner.make_record(run, result)
+        file = command.results / f"{record.model}-{record.dataset}.jsonl"
+        append_record(file, record)
+        metric = NAMES[dataset.metric]
+        show.say(
+            f"split {split}: {metric} train {result.scores['train']:.4f}  "
+            f"val {result.scores['val']:.4f}  test {result.scores['test']:.4f}  "
+            f"(epoch {result.best_epoch} of {result.epochs}, {result.seconds:.1f} s)"
+        )
+        show.say(f"  run: {out}   record: {file}")
+    return 0
+
+
+def bench(command: args.Bench) -> int:
+    _set_threads(command.threads)
+    recipes = [_override(load_recipe(name), command.set) for name in command.recipes]
+    if not recipes:
+        raise ValueError("name at least one recipe, e.g. csnn/tolokers")
+    for recipe in recipes:
+        dataset = _load(recipe, command.data_dir)
+        splits = show.parse_splits(command.splits, dataset.num_splits)
+        _introduce(recipe, dataset)
+        with show.stoppable() as stopped:
+            done = 0
+            bar: list[Any] = []
+
+            def report(split: int, bar: list[Any] = bar) -> Any:
+                while bar:
+                    bar.pop().__exit__(None, None, None)
+                bar.append(show.progress(f"split {split}"))
+                return bar[0].__enter__()
+
+            try:
+                for outcome in runner.bench(
+                    recipe,
+                    dataset,
+                    splits,
+                    results=command.results,
+                    work=command.work,
+                    report=report,
+                    should_stop=stopped,
+                ):
+                    while bar:
+                        bar.pop().__exit__(None, None, None)
+                    record, done = outcome.record, done + 1
+                    state = "recorded already" if outcome.skipped else f"{record.seconds:.0f} s"
+                    show.say(
+                        f"split {outcome.split}: val {_score(record.val)}  "
+                        f"test {_score(record.test)}  ({state})"
+                    )
+            finally:
+                while bar:
+                    bar.pop().__exit__(None, None, None)
+            if done < len(splits):
+                sys.stderr.write("stopped; the same command continues where it was\n")
+                return 130
+    show.say(f"records: {command.results}   tables: coopsheaf report --results {command.results}")
+    return 0
+
+
+def _score(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _set_threads(threads: int | None) -> None:
+    if threads is not None:
+        if threads < 1:
+            raise ValueError(f"--threads must be at least 1; got {threads}")
+        torch.set_num_threads(threads)
+
+
+def _recipe(command: args.Train, own: bool) -> Recipe:
+    if command.recipe is not None:
+        recipe = load_recipe(command.recipe)
+        if command.dataset is not None:
+            recipe = replace(recipe, data=replace(recipe.data, name=command.dataset))
+    elif own:
+        recipe = default_recipe(command.model)
+    else:
+        recipe = recipe_for(command.model, command.dataset or "")
+    recipe = _override(recipe, command.set)
+    for field in ("epochs", "seed"):
+        value = getattr(command, field)
+        if value is not None:
+            recipe = recipe.set(f"train.{field}={value}")
+    return recipe.set("train.class_weights=true") if command.class_weights else recipe
+
+
+def _override(recipe: Recipe, assignments: tuple[str, ...]) -> Recipe:
+    for assignment in assignments:
+        recipe = recipe.set(assignment)
+    return recipe
+
+
+def _load(recipe: Recipe, data_dir: Path | None) -> NodeDataset | GraphDataset:
+    data = recipe.data
+    return load_named(
+        data.name,
+        data_dir,
+        direction=data.direction,
+        self_loops=data.self_loops,
+        features=data.features,
+    )
+
+
+def _read_tables(tables: args.Tables, recipe: Recipe) -> tuple[NodeDataset, dict[str, Any]]:
+    if tables.nodes is None or tables.edges is None:
+        raise ValueError("--nodes and --edges go together: a table of nodes and one of edges")
+    options = {
+        "target": tables.target,
+        "id": tables.id,
+        "features": tables.features,
+        "categorical": tables.categorical,
+        "split": tables.split_column,
+        "weight": tables.weight,
+        "task": tables.task,
+        "undirected": tables.undirected,
+    }
+    data = load_tables(
+        tables.nodes,
+        tables.edges,
+        seed=recipe.train.seed,
+        **options,  # type: ignore[arg-type]
+    )
+    for note in data.notes:
+        show.say(note)
+    extra = {
+        "encoder": data.encoder.to_json(),
+        "tables": {
+            **options,
+            "seed": recipe.train.seed,
+            "nodes": str(tables.nodes.resolve()),
+            "edges": str(tables.edges.resolve()),
+        },
+    }
+    # A name of its own, so that no table sets it beside a benchmark.
+    return replace(data.dataset, name=f"own-{tables.nodes.stem}"), extra
+
+
+def _introduce(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> None:
+    done = dataset.processing
+    if isinstance(dataset, GraphDataset):
+        size = f"{len(dataset.graphs):,} graphs"
+    else:
+        size = f"{dataset.num_nodes:,} nodes, {dataset.num_edges:,} directed edges"
+    show.say(f"{dataset.name}: {size}, {dataset.num_features} features, {dataset.task}")
+    show.say(
+        f"  direction {done.direction}, self-loops {done.self_loops}, features {done.features}"
+    )
+    if dataset.remark:
+        show.say(f"  NOTE: {dataset.remark}")
+    show.say(f"{recipe.model_name}: recipe {recipe.name or '-'} ({recipe.source or 'no source'})")

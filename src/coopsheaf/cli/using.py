@@ -1,0 +1,132 @@
+"""``coopsheaf evaluate`` and ``coopsheaf predict``: trained runs, on old data or new."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from coopsheaf.cli import args, show
+from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.encoding import FeatureEncoder
+from coopsheaf.data.named import load_named
+from coopsheaf.data.tables import load_tables
+from coopsheaf.files import write_atomically
+from coopsheaf.train.checkpoint import CheckpointError
+from coopsheaf.train.loop import evaluate as evaluate_feed
+from coopsheaf.train.run import Run, load_run, make_feed
+
+
+def evaluate(command: args.Evaluate) -> int:
+    run = load_run(command.run)
+    dataset, split = _data(run, command.nodes, command.edges, command.data_dir, labelled=True)
+    if command.nodes is not None:
+        assert isinstance(dataset, NodeDataset)
+        known = dataset.test[0]
+        logits = _logits(run, dataset)
+        score = run.task.score(logits[known], dataset.y[known])
+        show.say(f"{int(known.sum())} labelled nodes: {run.task.metric} {score:.4f}")
+        return 0
+    feed = make_feed(dataset, split, run.recipe, torch.device("cpu"))
+    scores = evaluate_feed(run.model, feed, run.task)
+    show.table(
+        ["part", run.task.metric, "at training"],
+        [
+            [part, f"{score:.4f}", f"{run.info['result']['scores'][part]:.4f}"]
+            for part, score in scores.items()
+        ],
+        f"{run.info['model']} on {dataset.name}, split {split}",
+    )
+    return 0
+
+
+def predict(command: args.Predict) -> int:
+    if command.output.exists() and not command.force:
+        raise ValueError(f"{command.output}: exists already; use --force to overwrite it")
+    run = load_run(command.run)
+    dataset, _ = _data(run, command.nodes, command.edges, command.data_dir, labelled=False)
+    if isinstance(dataset, GraphDataset):
+        raise ValueError(f"{command.run}: predicts whole graphs; predict takes node tasks only")
+    logits = _logits(run, dataset)
+    ids = dataset.node_ids or tuple(str(i) for i in range(dataset.num_nodes))
+    write_atomically(command.output, _csv(run, ids, logits).encode())
+    show.say(f"{len(ids)} predictions: {command.output}")
+    return 0
+
+
+def _csv(run: Run, ids: tuple[str, ...], logits: torch.Tensor) -> str:
+    """Id first, then the prediction, then a probability per class."""
+    name = (run.info.get("tables") or {}).get("id") or "id"
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if run.task.kind == "regression":
+        writer.writerow([name, "prediction"])
+        for node, value in zip(ids, logits.reshape(len(ids), -1)[:, 0].tolist(), strict=True):
+            writer.writerow([node, repr(value)])
+        return text.getvalue()
+    probabilities = run.task.probabilities(logits.double())
+    names = run.class_names or tuple(str(k) for k in range(probabilities.shape[1]))
+    writer.writerow([name, "prediction", *(f"p({label})" for label in names)])
+    classes = run.task.classes(logits)
+    for node, k, row in zip(ids, classes.tolist(), probabilities.tolist(), strict=True):
+        writer.writerow([node, names[k], *(f"{p:.6f}" for p in row)])
+    return text.getvalue()
+
+
+@torch.no_grad()
+def _logits(run: Run, dataset: NodeDataset) -> torch.Tensor:
+    dtype = next(run.model.parameters()).dtype
+    if dataset.num_features != run.info["in_channels"]:
+        raise CheckpointError(
+            f"the data has {dataset.num_features} features; the model was trained with "
+            f"{run.info['in_channels']}"
+        )
+    weight = dataset.edge_weight
+    weight = None if weight is None else weight.to(dtype)
+    return run.model(dataset.x.to(dtype), dataset.edge_index, edge_weight=weight)
+
+
+def _data(
+    run: Run, nodes: Path | None, edges: Path | None, data_dir: Path | None, *, labelled: bool
+) -> tuple[NodeDataset | GraphDataset, int]:
+    """The run's own data, or new tables read with the run's encoders."""
+    tables: Mapping[str, Any] | None = run.info.get("tables")
+    if (nodes is None) != (edges is None):
+        raise ValueError("--nodes and --edges go together: a table of nodes and one of edges")
+    if nodes is not None and edges is not None:
+        if tables is None:
+            raise ValueError(
+                f"this run was trained on {run.info['dataset']}, not on tables: it cannot read "
+                "--nodes and --edges"
+            )
+        data = load_tables(
+            nodes,
+            edges,
+            target=tables["target"] if labelled else None,
+            id=tables["id"],
+            weight=tables["weight"],
+            task=run.task.kind,
+            encoder=FeatureEncoder.from_json(run.info["encoder"]),
+            class_names=run.class_names,
+            undirected=tables["undirected"],
+        )
+        for note in data.notes:
+            show.say(note)
+        return data.dataset, 0
+    if tables is not None:
+        again = {key: value for key, value in tables.items() if key not in ("nodes", "edges")}
+        again["features"] = None if again["features"] is None else tuple(again["features"])
+        data = load_tables(Path(tables["nodes"]), Path(tables["edges"]), **again)
+        dataset: NodeDataset | GraphDataset = data.dataset
+    else:
+        dataset = load_named(run.info["dataset"], data_dir, **run.info["processing"])
+    if dataset.checksum != run.info["dataset_checksum"]:
+        raise CheckpointError(
+            f"the data of this run has changed since (checksum {dataset.checksum[:12]}, then "
+            f"{run.info['dataset_checksum'][:12]}); give the tables with --nodes and --edges"
+        )
+    return dataset, run.info["split"]

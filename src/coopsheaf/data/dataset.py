@@ -1,0 +1,242 @@
+"""What every loader returns and every trainer takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.utils import (
+    add_remaining_self_loops,
+    coalesce,
+    contains_self_loops,
+    remove_self_loops,
+)
+
+from coopsheaf.checks import check_choice
+
+TASKS = {
+    "binary": "two classes, one logit",
+    "multiclass": "several classes, one logit each",
+    "multilabel": "several yes/no labels at once, one logit each; NaN where unknown",
+    "regression": "real targets; NaN where unknown",
+}
+METRICS = {
+    "auroc": "area under the ROC curve; higher is better",
+    "accuracy": "share of correct predictions; higher is better",
+    "ap": "average precision, mean over labels; higher is better",
+    "mae": "mean absolute error; lower is better",
+}
+DIRECTIONS = {
+    "stored": "the edges as the file lists them",
+    "reversed": "every edge turned round",
+    "undirected": "every edge both ways, each once",
+}
+SELF_LOOPS = {
+    "keep": "as they are",
+    "remove": "taken out",
+    "add": "one at every node",
+}
+FEATURES = {
+    "raw": "as they are",
+    "row-normalized": "each node's features divided by their sum",
+    "standardized": "zero mean and unit variance per feature, over all nodes",
+}
+
+
+@dataclass(frozen=True)
+class Processing:
+    """How a stored graph becomes the graph a model sees."""
+
+    direction: str = "stored"
+    self_loops: str = "keep"
+    features: str = "raw"
+
+    def __post_init__(self) -> None:
+        check_choice("direction", self.direction, DIRECTIONS)
+        check_choice("self_loops", self.self_loops, SELF_LOOPS)
+        check_choice("features", self.features, FEATURES)
+
+
+@dataclass(frozen=True)
+class NodeDataset:
+    """One graph whose nodes have targets, with one or more splits.
+
+    Args:
+        name: the registry's name, or one of the user's.
+        x: ``(n, F)`` features.
+        edge_index: ``(2, m)``, sources above targets.
+        y: ``(n,)`` class numbers (-1 where unknown), or ``(n,)`` / ``(n, k)`` real targets or 0/1
+            labels (NaN where unknown).
+        train, val, test: ``(splits, n)`` masks.
+        task: a key of ``TASKS``.
+        metric: a key of ``METRICS``.
+        class_names: names of the classes (or labels), in the order of their numbers.
+        node_ids: the user's names of the nodes.
+        edge_weight: ``(m,)``.
+        checksum: sha256 of what was read, in hexadecimal; empty if generated in memory.
+        processing: what was done to the stored graph.
+        remark: what a table must say beside the numbers, such as "substitute features".
+    """
+
+    name: str
+    x: Tensor
+    edge_index: Tensor
+    y: Tensor
+    train: Tensor
+    val: Tensor
+    test: Tensor
+    task: str
+    metric: str
+    class_names: tuple[str, ...] = ()
+    node_ids: tuple[str, ...] = ()
+    edge_weight: Tensor | None = None
+    checksum: str = ""
+    processing: Processing = field(default_factory=Processing)
+    remark: str = ""
+
+    def __post_init__(self) -> None:
+        check_choice("task", self.task, TASKS)
+        check_choice("metric", self.metric, METRICS)
+        n = self.num_nodes
+        for name in ("train", "val", "test"):
+            mask = getattr(self, name)
+            if mask.dtype != torch.bool or mask.dim() != 2 or mask.shape[1] != n:
+                raise ValueError(
+                    f"`{name}` must be a boolean tensor of shape (splits, {n}); "
+                    f"got {mask.dtype} of shape {tuple(mask.shape)}"
+                )
+
+    @property
+    def num_nodes(self) -> int:
+        return self.x.shape[0]
+
+    @property
+    def num_edges(self) -> int:
+        return self.edge_index.shape[1]
+
+    @property
+    def num_features(self) -> int:
+        return self.x.shape[1]
+
+    @property
+    def num_splits(self) -> int:
+        return self.train.shape[0]
+
+    @property
+    def out_channels(self) -> int:
+        """Number of outputs that a model of this task has."""
+        if self.task == "multiclass":
+            return max(len(self.class_names), int(self.y.max()) + 1)
+        return 1 if self.y.dim() == 1 else self.y.shape[1]
+
+    def process(self, processing: Processing) -> NodeDataset:
+        """The graph that a model sees; call it once, on the graph as stored."""
+        edge_index, weight = self.edge_index, self.edge_weight
+        if processing.direction == "reversed":
+            edge_index = edge_index.flip(0)
+        elif processing.direction == "undirected":
+            edge_index = torch.cat([edge_index, edge_index.flip(0)], dim=1)
+            weight = None if weight is None else weight.repeat(2)
+            edge_index, weight = _merge(edge_index, weight, self.num_nodes)
+        if processing.self_loops == "remove":
+            edge_index, weight = remove_self_loops(edge_index, weight)
+        elif processing.self_loops == "add":
+            edge_index, weight = add_remaining_self_loops(
+                edge_index, weight, num_nodes=self.num_nodes
+            )
+        return replace(
+            self,
+            x=_process_features(self.x, processing.features),
+            edge_index=edge_index,
+            edge_weight=weight,
+            processing=processing,
+        )
+
+    @property
+    def has_self_loops(self) -> bool:
+        return contains_self_loops(self.edge_index)
+
+    @property
+    def reciprocated(self) -> float:
+        """Share of the edges between different nodes whose reverse is there as well."""
+        edge_index, _ = remove_self_loops(self.edge_index)
+        if edge_index.shape[1] == 0:
+            return 1.0
+        n = self.num_nodes
+        forward, backward = edge_index[0] * n + edge_index[1], edge_index[1] * n + edge_index[0]
+        return torch.isin(forward, backward).double().mean().item()
+
+    def to_data(self, split: int = 0) -> Data:
+        """As a PyG ``Data`` with the masks of one split."""
+        return Data(
+            x=self.x,
+            edge_index=self.edge_index,
+            edge_weight=self.edge_weight,
+            y=self.y,
+            train_mask=self.train[split],
+            val_mask=self.val[split],
+            test_mask=self.test[split],
+        )
+
+
+@dataclass(frozen=True)
+class GraphDataset:
+    """Many graphs with one target each, and one split by graph.
+
+    Args:
+        name: the registry's name.
+        graphs: PyG ``Data`` with ``x``, ``edge_index`` and ``y`` of shape ``(1, k)``, or ``(1,)``
+            class numbers of a multiclass task.
+        train, val, test: positions of the graphs of each part.
+        task, metric, class_names, checksum, processing, remark: as in :class:`NodeDataset`.
+    """
+
+    name: str
+    graphs: list[Data]
+    train: Tensor
+    val: Tensor
+    test: Tensor
+    task: str
+    metric: str
+    class_names: tuple[str, ...] = ()
+    checksum: str = ""
+    processing: Processing = field(default_factory=Processing)
+    remark: str = ""
+
+    def __post_init__(self) -> None:
+        check_choice("task", self.task, TASKS)
+        check_choice("metric", self.metric, METRICS)
+
+    @property
+    def num_features(self) -> int:
+        return self.graphs[0].x.shape[1]
+
+    @property
+    def out_channels(self) -> int:
+        """Number of outputs that a model of this task has."""
+        if self.task == "multiclass":
+            return len(self.class_names)
+        return self.graphs[0].y.shape[-1]
+
+    @property
+    def num_splits(self) -> int:
+        return 1
+
+
+def _merge(
+    edge_index: Tensor, weight: Tensor | None, num_nodes: int
+) -> tuple[Tensor, Tensor | None]:
+    """Each edge once; the larger of two weights."""
+    if weight is None:
+        return coalesce(edge_index, num_nodes=num_nodes), None
+    return coalesce(edge_index, weight, num_nodes=num_nodes, reduce="max")
+
+
+def _process_features(x: Tensor, kind: str) -> Tensor:
+    if kind == "row-normalized":
+        return x / x.sum(-1, keepdim=True).clamp(min=1)
+    if kind == "standardized":
+        return (x - x.mean(0)) / x.std(0, unbiased=False).clamp(min=1e-12)
+    return x

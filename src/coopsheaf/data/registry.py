@@ -1,0 +1,202 @@
+"""Load a dataset by its name, measure it, and compare it with what others have counted."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from coopsheaf.data.catalogue import DATASETS, DatasetInfo, Published
+from coopsheaf.data.dataset import GraphDataset, NodeDataset, Processing
+from coopsheaf.data.errors import DataError
+from coopsheaf.data.files import checksum, find, locate
+from coopsheaf.data.parts import GraphParts
+
+__all__ = [
+    "DATASETS",
+    "DatasetInfo",
+    "Published",
+    "Verification",
+    "dataset_info",
+    "fetch",
+    "load",
+    "missing_files",
+    "statistics",
+    "verify",
+]
+
+
+def dataset_info(name: str) -> DatasetInfo:
+    """The entry of a name; the error for an unknown one lists what there is."""
+    if isinstance(name, str) and name in DATASETS:
+        return DATASETS[name]
+    close = difflib.get_close_matches(str(name).lower().replace("_", "-"), DATASETS, n=3)
+    hint = f" (did you mean {' or '.join(repr(match) for match in close)}?)" if close else ""
+    names = ", ".join(repr(choice) for choice in DATASETS)
+    raise ValueError(f"`name` must be one of {names}; got {name!r}{hint}")
+
+
+def fetch(name: str, data_dir: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
+    """The verified files of a dataset, downloaded where needed."""
+    return tuple(find(file, data_dir) for file in dataset_info(name).files)
+
+
+def missing_files(name: str, data_dir: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
+    """Those of a dataset's files that are not on this machine; never touches the network."""
+    files = dataset_info(name).files
+    return tuple(file.path for file in files if locate(file, data_dir) is None)
+
+
+def load(
+    name: str,
+    data_dir: str | os.PathLike[str] | None = None,
+    processing: Processing | None = None,
+) -> NodeDataset | GraphDataset:
+    """Load a dataset.
+
+    Args:
+        name: a key of ``DATASETS``.
+        data_dir: a folder to look for the files in, before ``$COOPSHEAF_DATA`` and the cache.
+        processing: what to do to the stored graph; the dataset's default if not given.
+    """
+    info = dataset_info(name)
+    processing = info.processing if processing is None else processing
+    many = info.published.graphs is not None
+    if many and processing != info.processing:
+        raise ValueError(
+            f"`processing` of {name!r} must be {info.processing}, as its edges have features of "
+            f"their own; got {processing}"
+        )
+    paths = fetch(name, data_dir)
+    parts = info.reader(paths)
+    about: dict[str, Any] = {
+        "name": name,
+        "task": info.task,
+        "metric": info.metric,
+        "class_names": info.class_names,
+        "checksum": _checksum(info, paths),
+        "remark": info.remark,
+    }
+    if isinstance(parts, GraphParts):
+        return GraphDataset(**parts._asdict(), **about, processing=processing)
+    return NodeDataset(**parts._asdict(), **about).process(processing)
+
+
+def statistics(dataset: NodeDataset | GraphDataset) -> dict[str, Any]:
+    """Count what a dataset has.
+
+    Returns:
+        ``nodes``, ``edges``, ``features``, ``classes`` (labels or targets), ``class_counts``,
+        ``splits``, ``split_sizes`` (training, validation and test of each split),
+        ``edge_homophily`` (share of the edges between labelled nodes whose ends have one class),
+        ``self_loops``, ``reciprocated`` (share of the other edges whose reverse is there) and
+        ``graphs``; ``None`` where it makes no sense.
+    """
+    if isinstance(dataset, GraphDataset):
+        return _graph_statistics(dataset)
+    source, target = dataset.edge_index
+    counts, homophily = None, None
+    classes = dataset.out_channels
+    if dataset.task in ("binary", "multiclass"):
+        y = dataset.y.long()
+        classes = max(int(y.max()) + 1, len(dataset.class_names))
+        counts = tuple(torch.bincount(y[y >= 0], minlength=classes).tolist())
+        known = (y[source] >= 0) & (y[target] >= 0)
+        if known.any():
+            homophily = (y[source] == y[target])[known].double().mean().item()
+    masks = (dataset.train, dataset.val, dataset.test)
+    sizes = zip(*(mask.sum(1).tolist() for mask in masks), strict=True)
+    return {
+        "graphs": None,
+        "nodes": dataset.num_nodes,
+        "edges": dataset.num_edges,
+        "features": dataset.num_features,
+        "classes": classes,
+        "class_counts": counts,
+        "splits": dataset.num_splits,
+        "split_sizes": tuple(sizes),
+        "edge_homophily": homophily,
+        "self_loops": int((source == target).sum()),
+        "reciprocated": dataset.reciprocated,
+    }
+
+
+def _graph_statistics(dataset: GraphDataset) -> dict[str, Any]:
+    counts = None
+    if dataset.task == "multilabel":
+        labels = torch.cat([graph.y for graph in dataset.graphs])
+        counts = tuple(int(count) for count in (labels == 1).sum(0))
+    edges = [graph.edge_index for graph in dataset.graphs]
+    loops = sum(int((index[0] == index[1]).sum()) for index in edges)
+    sizes = tuple(len(part) for part in (dataset.train, dataset.val, dataset.test))
+    return {
+        "graphs": len(dataset.graphs),
+        "nodes": sum(graph.x.shape[0] for graph in dataset.graphs),
+        "edges": sum(index.shape[1] for index in edges),
+        "features": dataset.num_features,
+        "classes": dataset.out_channels,
+        "class_counts": counts,
+        "splits": 1,
+        "split_sizes": (sizes,),
+        "edge_homophily": None,
+        "self_loops": loops,
+        "reciprocated": None,
+    }
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The outcome for one dataset: ``differences`` is empty if all is as published."""
+
+    name: str
+    paths: tuple[Path, ...]
+    differences: tuple[str, ...]
+
+
+def verify(name: str, data_dir: str | os.PathLike[str] | None = None) -> Verification:
+    """Check the files of a dataset, read them and compare them with the published counts.
+
+    Never touches the network: a file that is missing or damaged is a ``DataError``.
+    """
+    missing = missing_files(name, data_dir)
+    if missing:
+        raise DataError(
+            f"{name}: all files must be on this machine to be verified; "
+            f"missing {', '.join(missing)}"
+        )
+    info = dataset_info(name)
+    stored = load(name, data_dir, Processing())
+    found = statistics(stored)
+    if isinstance(stored, NodeDataset):
+        seen = statistics(stored.process(info.processing))
+        found["edge_homophily"] = seen["edge_homophily"]
+    return Verification(name, fetch(name, data_dir), compare(info.published, found))
+
+
+def compare(published: Published, found: dict[str, Any]) -> tuple[str, ...]:
+    """One line for each number that is not as published."""
+    differences = []
+    for key, value in vars(published).items():
+        got = found[key]
+        if key == "split_sizes":
+            got = got[0]
+        if key == "edge_homophily" and value is not None and got is not None:
+            got = round(got, len(repr(value).partition(".")[2]))
+        if value is not None and got != value:
+            differences.append(f"{key} must be {value}; found {got}")
+    return tuple(differences)
+
+
+def _checksum(info: DatasetInfo, paths: Sequence[Path]) -> str:
+    """The file's own sha256; of several files, that of the list ``<sha256>  <path>``."""
+    digests = [checksum(path) for path in paths]
+    if len(digests) == 1:
+        return digests[0]
+    lines = (f"{digest}  {file.path}\n" for digest, file in zip(digests, info.files, strict=True))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()

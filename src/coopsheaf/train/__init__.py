@@ -1,0 +1,1 @@
+"""Training: tasks, the loop, checkpoints, the protocol of a run."""

@@ -1,0 +1,79 @@
+"""Settings of a training run. Imports no PyTorch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coopsheaf.checks import check_choice
+
+OPTIMIZERS = {"adam": "Adam", "adamw": "AdamW, decoupled weight decay"}
+SCHEDULES = {
+    "none": "constant learning rate",
+    "plateau": "halve when the validation metric stalls for `plateau_patience` epochs",
+    "cosine": "cosine to zero after `warmup` epochs of linear warm-up",
+}
+PRECISIONS = {
+    "32": "32-true",
+    "64": "64-true",
+    "bf16": "bf16-mixed",
+}
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How a model is trained.
+
+    Args:
+        optimizer: ``"adam"`` or ``"adamw"``.
+        lr: learning rate.
+        weight_decay: weight decay.
+        epochs: at most this many epochs.
+        patience: stop after this many epochs without a better validation metric; 0 never stops.
+        schedule: ``"none"``, ``"plateau"`` or ``"cosine"``.
+        warmup: epochs of linear warm-up of the cosine schedule.
+        plateau_patience: of the plateau schedule.
+        clip: largest norm of the gradient.
+        precision: ``"32"``, ``"64"`` or ``"bf16"`` (autocast).
+        batch_size: graphs per step; whole-graph tasks only.
+        class_weights: weigh classes by their inverse frequency among the training nodes.
+        eval_every: epochs between evaluations.
+        seed: of initialisation, dropout and shuffling.
+    """
+
+    optimizer: str = "adam"
+    lr: float = 0.01
+    weight_decay: float = 0.0
+    epochs: int = 200
+    patience: int = 0
+    schedule: str = "none"
+    warmup: int = 0
+    plateau_patience: int = 10
+    clip: float | None = None
+    precision: str = "32"
+    batch_size: int = 128
+    class_weights: bool = False
+    eval_every: int = 1
+    seed: int = 43
+
+    def __post_init__(self) -> None:
+        check_choice("optimizer", self.optimizer, OPTIMIZERS)
+        check_choice("schedule", self.schedule, SCHEDULES)
+        check_choice("precision", self.precision, PRECISIONS)
+        for name, minimum in (
+            ("epochs", 1),
+            ("patience", 0),
+            ("warmup", 0),
+            ("plateau_patience", 1),
+            ("batch_size", 1),
+            ("eval_every", 1),
+            ("seed", 0),
+        ):
+            if getattr(self, name) < minimum:
+                raise ValueError(f"`{name}` must be at least {minimum}; got {getattr(self, name)}")
+        for name in ("lr", "weight_decay"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(
+                    f"`{name}` must be finite and not negative; got {getattr(self, name)}"
+                )
+        if self.clip is not None and not self.clip > 0:
+            raise ValueError(f"`clip` must be positive; got {self.clip}")

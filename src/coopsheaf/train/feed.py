@@ -1,0 +1,110 @@
+"""Feeds: what a training step and an evaluation see, for one graph or for many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.loader import DataLoader
+
+from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.graph import Graph
+
+PARTS = ("train", "val", "test")
+
+
+class Feed(Protocol):
+    """Supplies the steps of an epoch, and outputs with targets for evaluation."""
+
+    def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Logits and targets of each training step, computed with ``model``."""
+        ...
+
+    def outputs(self, model: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
+        """Logits and targets of each part of the split."""
+        ...
+
+    def train_targets(self) -> Tensor:
+        """All targets of the training part."""
+        ...
+
+
+class NodeFeed:
+    """The whole graph in every step; the loss is taken at the training nodes of one split."""
+
+    def __init__(
+        self, dataset: NodeDataset, split: int, *, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        if not 0 <= split < dataset.num_splits:
+            raise ValueError(
+                f"`split` must be between 0 and {dataset.num_splits - 1} for {dataset.name}; "
+                f"got {split}"
+            )
+        self.x = dataset.x.to(device, dtype)
+        self.graph = Graph(dataset.edge_index, dataset.num_nodes).to(device)
+        weight = dataset.edge_weight
+        self.edge_weight = None if weight is None else weight.to(device, dtype)
+        y = dataset.y
+        y = (y.to(dtype) if y.is_floating_point() else y).to(device)
+        # Positions, not masks: indexing with a mask would wait for the device in every step.
+        self.index = {
+            part: getattr(dataset, part)[split].nonzero().squeeze(1).to(device) for part in PARTS
+        }
+        if self.index["train"].numel() == 0:
+            raise ValueError(f"split {split} of {dataset.name} has no training nodes")
+        self.y = {part: y[index] for part, index in self.index.items()}
+
+    def forward(self, model: nn.Module) -> Tensor:
+        return model(self.x, self.graph, edge_weight=self.edge_weight)
+
+    def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        yield self.forward(model)[self.index["train"]], self.y["train"]
+
+    def outputs(self, model: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
+        logits = self.forward(model)
+        return {part: (logits[self.index[part]], self.y[part]) for part in PARTS}
+
+    def train_targets(self) -> Tensor:
+        return self.y["train"]
+
+
+class GraphFeed:
+    """Mini-batches of graphs, shuffled anew in every epoch from the seed and the epoch alone."""
+
+    def __init__(
+        self,
+        dataset: GraphDataset,
+        *,
+        batch_size: int,
+        seed: int,
+        device: torch.device,
+        dtype: torch.dtype,
+    ) -> None:
+        self.dataset, self.batch_size, self.seed = dataset, batch_size, seed
+        self.device, self.dtype = device, dtype
+
+    def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        rng = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
+        order = self.dataset.train[torch.randperm(self.dataset.train.numel(), generator=rng)]
+        yield from self._batches(model, order)
+
+    def outputs(self, model: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
+        out = {}
+        for part in PARTS:
+            pieces = list(self._batches(model, getattr(self.dataset, part)))
+            out[part] = tuple(torch.cat(column) for column in zip(*pieces, strict=True))
+        return out  # type: ignore[return-value]
+
+    def train_targets(self) -> Tensor:
+        return torch.cat([self.dataset.graphs[int(i)].y for i in self.dataset.train])
+
+    def _batches(self, model: nn.Module, order: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        graphs = [self.dataset.graphs[int(i)] for i in order]
+        for batch in DataLoader(graphs, self.batch_size):
+            batch = batch.to(self.device)
+            graph = Graph(batch.edge_index, batch.num_nodes)
+            logits = model(batch.x.to(self.dtype), graph, batch.batch, batch.num_graphs)
+            y = batch.y.to(self.dtype) if batch.y.is_floating_point() else batch.y
+            yield logits, y

@@ -1,0 +1,292 @@
+"""The training loop: plain to read, stoppable at any moment, resumable to the same end."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.fabric import Fabric
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+from coopsheaf.train.checkpoint import CheckpointError, load_tensors, pack, save_tensors, unpack
+from coopsheaf.train.config import PRECISIONS, TrainConfig
+from coopsheaf.train.feed import PARTS, Feed
+from coopsheaf.train.task import HIGHER_IS_BETTER, Task
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """What a progress bar shows."""
+
+    epoch: int
+    epochs: int
+    loss: float
+    val: float
+    best_val: float
+    best_epoch: int
+    seconds_left: float
+
+
+@dataclass
+class FitState:
+    """Where a fit stands, tensors aside; everything here is a plain value."""
+
+    epoch: int = 0
+    best_epoch: int = 0
+    best: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+    history: list[list[float]] = field(default_factory=list)  # epoch, loss, train, val, test
+    plateau: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What came of a fit: scores at the first epoch with the best validation score."""
+
+    scores: dict[str, float]
+    best_epoch: int
+    epochs: int
+    seconds: float
+    history: list[list[float]]
+    interrupted: bool
+
+
+def make_fabric(config: TrainConfig, device: str = "auto") -> Fabric:
+    """One device with the wanted precision."""
+    precision: Any = PRECISIONS[config.precision]
+    return Fabric(accelerator=device, devices=1, precision=precision)
+
+
+def train_dtype(config: TrainConfig) -> torch.dtype:
+    """The dtype of features and parameters."""
+    return torch.float64 if config.precision == "64" else torch.float32
+
+
+def fit(
+    model: nn.Module,
+    feed: Feed,
+    task: Task,
+    config: TrainConfig,
+    *,
+    fabric: Fabric,
+    state_path: Path | None = None,
+    identity: str = "",
+    resume: bool = False,
+    checkpoint_seconds: float = 30.0,
+    report: Callable[[EpochReport], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> FitResult:
+    """Train ``model``; it ends with the parameters of the best validation epoch.
+
+    Selection is on the validation metric alone: the first epoch that attains its best value. The
+    test metric is recorded at that epoch and decides nothing.
+
+    Args:
+        model: the network, freshly built after seeding.
+        feed: the data.
+        task: loss and metric.
+        config: the settings.
+        fabric: device and precision.
+        state_path: where the state goes every ``checkpoint_seconds``, and at the end.
+        identity: what the state belongs to; resuming something else is an error.
+        resume: continue from ``state_path`` if it is there.
+        checkpoint_seconds: seconds between two states.
+        report: called after every evaluation.
+        should_stop: asked after every epoch; ``True`` saves the state and returns.
+    """
+    optimizer = _make_optimizer(model, config)
+    wrapped, optimizer = fabric.setup(model, optimizer)
+    plateau = _make_plateau(optimizer, task, config)
+    weight = task.class_weight(feed.train_targets()) if config.class_weights else None
+    state, best = FitState(), _copy(model)
+    if resume and state_path is not None and state_path.exists():
+        state, best = _restore(state_path, identity, model, optimizer, plateau)
+
+    def save() -> None:
+        if state_path is not None:
+            _save(state_path, identity, model, optimizer, plateau, state, best)
+
+    interrupted = False
+    start, before = time.monotonic(), state.seconds
+    last_save = start
+    while state.epoch < config.epochs and not _out_of_patience(state, config):
+        _set_learning_rate(optimizer, config, state.epoch)
+        loss = _train_epoch(wrapped, feed, task, optimizer, fabric, config, weight, state.epoch)
+        state.epoch += 1
+        if state.epoch % config.eval_every == 0 or state.epoch == config.epochs:
+            scores = evaluate(wrapped, feed, task)
+            state.history.append([state.epoch, loss, *(scores[part] for part in PARTS)])
+            if task.better(scores["val"], state.best.get("val")):
+                state.best, state.best_epoch, best = scores, state.epoch, _copy(model)
+            if plateau is not None:
+                plateau.step(scores["val"])
+            state.seconds = before + time.monotonic() - start
+            if report is not None:
+                report(_report(state, config, loss, scores["val"]))
+        if should_stop is not None and should_stop():
+            interrupted = True
+            break
+        if time.monotonic() - last_save >= checkpoint_seconds:
+            save()
+            last_save = time.monotonic()
+    state.seconds = before + time.monotonic() - start
+    save()
+    if not interrupted:
+        model.load_state_dict(best)
+    scores = {part: state.best.get(part, math.nan) for part in PARTS}
+    return FitResult(
+        scores, state.best_epoch, state.epoch, state.seconds, state.history, interrupted
+    )
+
+
+@torch.no_grad()
+def evaluate(model: nn.Module, feed: Feed, task: Task) -> dict[str, float]:
+    """The metric on each whole part of the split."""
+    model.eval()
+    scores = {part: task.score(*pair) for part, pair in feed.outputs(model).items()}
+    model.train()
+    return scores
+
+
+def _train_epoch(
+    model: Any,
+    feed: Feed,
+    task: Task,
+    optimizer: Optimizer,
+    fabric: Fabric,
+    config: TrainConfig,
+    weight: Tensor | None,
+    epoch: int,
+) -> float:
+    model.train()
+    total, count = 0.0, 0
+    for logits, y in feed.steps(model, epoch):
+        loss = task.loss(logits, y, weight)
+        optimizer.zero_grad(set_to_none=True)
+        fabric.backward(loss)
+        if config.clip is not None:
+            fabric.clip_gradients(model, optimizer, max_norm=config.clip)
+        optimizer.step()
+        total, count = total + loss.item() * len(y), count + len(y)
+    mean = total / count
+    if not math.isfinite(mean):
+        raise ValueError(
+            f"the loss became {mean} in epoch {epoch + 1}; lower `train.lr` or set `train.clip`"
+        )
+    return mean
+
+
+def _make_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
+    kind = torch.optim.Adam if config.optimizer == "adam" else torch.optim.AdamW
+    return kind(model.parameters(), lr=config.lr, weight_decay=config.weight_decay)
+
+
+def _make_plateau(optimizer: Any, task: Task, config: TrainConfig) -> ReduceLROnPlateau | None:
+    if config.schedule != "plateau":
+        return None
+    return ReduceLROnPlateau(
+        getattr(optimizer, "optimizer", optimizer),
+        mode="max" if HIGHER_IS_BETTER[task.metric] else "min",
+        factor=0.5,
+        patience=config.plateau_patience,
+    )
+
+
+def _set_learning_rate(optimizer: Optimizer, config: TrainConfig, epoch: int) -> None:
+    """The cosine schedule as a function of the epoch: nothing to save, nothing to restore."""
+    if config.schedule != "cosine":
+        return
+    if epoch < config.warmup:
+        factor = max(1e-6, epoch / config.warmup)
+    else:
+        done = (epoch - config.warmup) / max(1, config.epochs - config.warmup)
+        factor = 0.5 * (1 + math.cos(math.pi * done))
+    for group in optimizer.param_groups:
+        group["lr"] = config.lr * factor
+
+
+def _out_of_patience(state: FitState, config: TrainConfig) -> bool:
+    return 0 < config.patience <= state.epoch - state.best_epoch
+
+
+def _report(state: FitState, config: TrainConfig, loss: float, val: float) -> EpochReport:
+    left = (config.epochs - state.epoch) * state.seconds / state.epoch
+    best = state.best.get("val", math.nan)
+    return EpochReport(state.epoch, config.epochs, loss, val, best, state.best_epoch, left)
+
+
+def _copy(model: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+
+
+def _save(
+    path: Path,
+    identity: str,
+    model: nn.Module,
+    optimizer: Any,
+    plateau: ReduceLROnPlateau | None,
+    state: FitState,
+    best: dict[str, Tensor],
+) -> None:
+    moments = {
+        f"{index}.{name}": value
+        for index, values in optimizer.state_dict()["state"].items()
+        for name, value in values.items()
+    }
+    tensors = {
+        **pack("model", model.state_dict()),
+        **pack("best", best),
+        **pack("optimizer", moments),
+        "rng/cpu": torch.get_rng_state(),
+    }
+    if torch.cuda.is_available():
+        tensors["rng/cuda"] = torch.cuda.get_rng_state()
+    if plateau is not None:
+        keep = ("best", "num_bad_epochs", "last_epoch", "_last_lr", "cooldown_counter")
+        state.plateau = {key: plateau.state_dict()[key] for key in keep}
+    rates = [group["lr"] for group in optimizer.param_groups]
+    meta = {"identity": identity, "state": asdict(state), "rates": rates}
+    save_tensors(path, tensors, meta)
+
+
+def _restore(
+    path: Path,
+    identity: str,
+    model: nn.Module,
+    optimizer: Any,
+    plateau: ReduceLROnPlateau | None,
+) -> tuple[FitState, dict[str, Tensor]]:
+    tensors, meta = load_tensors(path)
+    if meta.get("identity") != identity:
+        raise CheckpointError(
+            f"{path}: the state of another run (other settings, data or split); "
+            "choose another folder, or start without --resume"
+        )
+    try:
+        model.load_state_dict(unpack("model", tensors))
+        best = unpack("best", tensors)
+        state = FitState(**meta["state"])
+        packed = optimizer.state_dict()
+        packed["state"] = {}
+        for name, value in unpack("optimizer", tensors).items():
+            index, _, key = name.partition(".")
+            packed["state"].setdefault(int(index), {})[key] = value
+        optimizer.load_state_dict(packed)
+        for group, rate in zip(optimizer.param_groups, meta["rates"], strict=True):
+            group["lr"] = rate
+        if plateau is not None:
+            plateau.load_state_dict(state.plateau)
+        torch.set_rng_state(tensors["rng/cpu"])
+        if "rng/cuda" in tensors and torch.cuda.is_available():
+            torch.cuda.set_rng_state(tensors["rng/cuda"])
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise CheckpointError(f"{path}: does not fit this model ({reason})") from None
+    return state, best

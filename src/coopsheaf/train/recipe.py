@@ -1,0 +1,117 @@
+"""A recipe: which model on which data, trained how. Imports no PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from coopsheaf.config import ConfigError, config_hash, from_mapping, override, to_mapping
+from coopsheaf.models.registry import MODELS, find_model
+from coopsheaf.train.config import TrainConfig
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Which data, and what is done to it before a model sees it.
+
+    What is not set is the dataset's own default.
+
+    Args:
+        name: a name of the registry; empty for the user's own graph.
+        direction: ``"stored"``, ``"reversed"`` or ``"undirected"``.
+        self_loops: ``"keep"``, ``"remove"`` or ``"add"``.
+        features: ``"raw"``, ``"row-normalized"`` or ``"standardized"``.
+    """
+
+    name: str = ""
+    direction: str | None = None
+    self_loops: str | None = None
+    features: str | None = None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that determines a run, its split aside."""
+
+    model_name: str
+    model: Any
+    data: DataConfig = field(default_factory=DataConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    name: str = ""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        find_model(self.model_name)
+
+    @property
+    def version(self) -> int:
+        """The version of what the model computes."""
+        return MODELS[self.model_name].version
+
+    def set(self, assignment: str) -> Recipe:
+        """Override one field: ``section.field=value``, as a user types it."""
+        path, equals, text = assignment.partition("=")
+        sections = ("model", "data", "train")
+        section = path.partition(".")[0]
+        if not equals or section not in sections or "." not in path:
+            raise ConfigError(
+                f"--set {assignment}: must look like section.field=value, with a section of "
+                f"{', '.join(sections)}"
+            )
+        return override(self, path, text)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The sections as plain values; :func:`recipe_from_mapping` reads them back."""
+        return {
+            "recipe": {"name": self.name, "source": self.source},
+            "model": {"name": self.model_name, **to_mapping(self.model)},
+            "data": to_mapping(self.data),
+            "train": to_mapping(self.train),
+        }
+
+    def hash(self) -> str:
+        """Names the settings; the seed, the recipe's name and its source do not count."""
+        train = {key: value for key, value in to_mapping(self.train).items() if key != "seed"}
+        return config_hash(self.model_name, self.model, self.data, train)
+
+
+def recipe_from_mapping(values: Mapping[str, Any], where: str) -> Recipe:
+    """Read a recipe; every unknown section or key is an error that names it."""
+    sections = {"recipe", "model", "data", "train"}
+    for key in values:
+        if key not in sections:
+            raise ConfigError(
+                f"{where}: unknown section [{key}]; there are {', '.join(sorted(sections))}"
+            )
+        if not isinstance(values[key], Mapping):
+            raise ConfigError(f"{where}: [{key}] must be a table of settings; got {values[key]!r}")
+    head = dict(values.get("recipe", {}))
+    for key in head:
+        if key not in ("name", "source"):
+            raise ConfigError(f"{where}: unknown setting 'recipe.{key}'; there are name, source")
+        if not isinstance(head[key], str):
+            raise ConfigError(f"{where}: recipe.{key} must be text; got {head[key]!r}")
+    model = dict(values.get("model", {}))
+    name = model.pop("name", None)
+    if not isinstance(name, str) or name not in MODELS:
+        raise ConfigError(f"{where}: model.name must be one of {', '.join(MODELS)}; got {name!r}")
+    return Recipe(
+        name,
+        from_mapping(MODELS[name].config, model, f"{where}: [model]"),
+        from_mapping(DataConfig, values.get("data", {}), f"{where}: [data]"),
+        from_mapping(TrainConfig, values.get("train", {}), f"{where}: [train]"),
+        **head,
+    )
+
+
+def default_recipe(model_name: str, dataset: str = "") -> Recipe:
+    """A model's default settings, for data without a recipe of its own."""
+    config = find_model(model_name).config()
+    # Chosen so that a first try on a few thousand nodes works within a minute.
+    known = {item.name for item in fields(config)}
+    gentle = {"dropout": 0.2, "num_layers": 2}
+    config = replace(config, **{key: value for key, value in gentle.items() if key in known})
+    train = TrainConfig(lr=0.01, weight_decay=1e-5, epochs=300, patience=50)
+    source = "default of coopsheaf; not tuned"
+    return Recipe(model_name, config, DataConfig(dataset), train, name="default", source=source)

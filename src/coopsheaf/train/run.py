@@ -1,0 +1,263 @@
+"""A run: one recipe on one split, in a folder of its own; and reading it back."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch_geometric
+from torch import nn
+
+import coopsheaf
+from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.files import write_json
+from coopsheaf.models.registry import find_model
+from coopsheaf.train.checkpoint import CheckpointError, load_tensors, save_tensors
+from coopsheaf.train.feed import Feed, GraphFeed, NodeFeed
+from coopsheaf.train.loop import EpochReport, FitResult, fit, make_fabric, train_dtype
+from coopsheaf.train.recipe import Recipe, recipe_from_mapping
+from coopsheaf.train.task import Task
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """A trained model and everything needed to use it again.
+
+    Args:
+        model: the network with its best parameters.
+        recipe: how it was made.
+        task: its task.
+        class_names: names of its classes or labels.
+        info: the whole of ``run.json``.
+    """
+
+    model: nn.Module
+    recipe: Recipe
+    task: Task
+    class_names: tuple[str, ...]
+    info: dict[str, Any] = field(repr=False)
+
+
+def build_model(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> nn.Module:
+    """The recipe's network for a dataset, its parameters drawn from the recipe's seed."""
+    torch.manual_seed(recipe.train.seed)
+    model = recipe.model.build(
+        dataset.num_features, dataset.out_channels, graph_level=isinstance(dataset, GraphDataset)
+    )
+    return model.to(train_dtype(recipe.train))
+
+
+def make_feed(
+    dataset: NodeDataset | GraphDataset, split: int, recipe: Recipe, device: torch.device
+) -> Feed:
+    """One split of a dataset as the training loop wants it."""
+    dtype = train_dtype(recipe.train)
+    if isinstance(dataset, GraphDataset):
+        return GraphFeed(
+            dataset,
+            batch_size=recipe.train.batch_size,
+            seed=recipe.train.seed,
+            device=device,
+            dtype=dtype,
+        )
+    return NodeFeed(dataset, split, device=device, dtype=dtype)
+
+
+def run_split(
+    recipe: Recipe,
+    dataset: NodeDataset | GraphDataset,
+    split: int = 0,
+    *,
+    out: Path | None = None,
+    resume: bool = False,
+    extra: dict[str, Any] | None = None,
+    device: str = "auto",
+    checkpoint_seconds: float = 30.0,
+    report: Callable[[EpochReport], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> tuple[Run, FitResult]:
+    """Train one split. Deterministic given the recipe's seed and the number of threads.
+
+    Args:
+        recipe: model, data and training settings.
+        dataset: the data as the model shall see it.
+        split: which of its splits.
+        out: the run's folder: ``run.json``, ``model.safetensors`` and, until the run has ended,
+            ``state.safetensors``.
+        resume: continue what is in ``out``; the end is the same as without interruption.
+        extra: what else ``run.json`` shall hold, such as encoders and the data's path.
+        device: as Lightning Fabric names it.
+        checkpoint_seconds, report, should_stop: see :func:`coopsheaf.train.loop.fit`.
+    """
+    fabric = make_fabric(recipe.train, device)
+    model = build_model(recipe, dataset)
+    task = Task(dataset.task, dataset.metric)
+    info = describe(recipe, dataset, split, model)
+    info |= extra or {}
+    state_path = None if out is None else out / "state.safetensors"
+    identity = run_identity(recipe, dataset, split)
+    if out is not None:
+        if (out / "run.json").exists():
+            finished = _continue(out, identity, resume)
+            if finished is not None:
+                return finished
+            for left_over in out.glob(".*.part"):  # of a process that was killed while writing
+                left_over.unlink(missing_ok=True)
+        write_json(out / "run.json", info | {"status": "running", "identity": identity})
+    feed = make_feed(dataset, split, recipe, fabric.device)
+    torch.manual_seed(recipe.train.seed)  # dropout does not depend on how the model was drawn
+    result = fit(
+        model,
+        feed,
+        task,
+        recipe.train,
+        fabric=fabric,
+        state_path=state_path,
+        identity=identity,
+        resume=resume,
+        checkpoint_seconds=checkpoint_seconds,
+        report=report,
+        should_stop=should_stop,
+    )
+    status = "interrupted" if result.interrupted else "finished"
+    info |= {"status": status, "identity": identity, "result": asdict(result)}
+    info["peak_mb"] = peak_memory_mb()
+    if out is not None and not result.interrupted:
+        save_tensors(out / "model.safetensors", model.state_dict(), {"identity": identity})
+        write_json(out / "run.json", info)
+        (out / "state.safetensors").unlink(missing_ok=True)
+    elif out is not None:
+        write_json(out / "run.json", info)
+    model.eval()
+    return Run(model, recipe, task, dataset.class_names, info), result
+
+
+def run_identity(recipe: Recipe, dataset: NodeDataset | GraphDataset, split: int) -> str:
+    """Names a run: same settings, model version, seed, split and data, same run."""
+    parts = (recipe.model_name, recipe.version, recipe.hash(), recipe.train.seed, split)
+    return "/".join(map(str, (*parts, dataset.name, dataset.checksum)))
+
+
+def _continue(out: Path, identity: str, resume: bool) -> tuple[Run, FitResult] | None:
+    """What to do with a folder that holds a run: nothing there is ever overwritten by another."""
+    info = read_run_info(out)
+    if not resume:
+        raise CheckpointError(
+            f"{out}: holds a run already; continue it with --resume, or choose another folder"
+        )
+    if info.get("identity") != identity:
+        raise CheckpointError(
+            f"{out}: holds another run (other settings, data or split); choose another folder"
+        )
+    if info.get("status") != "finished":
+        return None
+    run = load_run(out)
+    return run, FitResult(**run.info["result"])
+
+
+def describe(
+    recipe: Recipe, dataset: NodeDataset | GraphDataset, split: int, model: nn.Module
+) -> dict[str, Any]:
+    """Everything about a run that is known before it starts, as plain values."""
+    return {
+        "format": FORMAT,
+        "model": recipe.model_name,
+        "model_version": recipe.version,
+        "recipe": recipe.to_mapping(),
+        "config_hash": recipe.hash(),
+        "seed": recipe.train.seed,
+        "split": split,
+        "splits": dataset.num_splits,
+        "dataset": dataset.name,
+        "dataset_checksum": dataset.checksum,
+        "dataset_remark": dataset.remark,
+        "processing": asdict(dataset.processing),
+        "level": "graph" if isinstance(dataset, GraphDataset) else "node",
+        "task": dataset.task,
+        "metric": dataset.metric,
+        "class_names": list(dataset.class_names),
+        "in_channels": dataset.num_features,
+        "out_channels": dataset.out_channels,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "threads": torch.get_num_threads(),
+        "versions": versions(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+    }
+
+
+def versions() -> dict[str, str]:
+    """The versions that numbers depend on."""
+    return {
+        "coopsheaf": coopsheaf.__version__,
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "torch_geometric": torch_geometric.__version__,
+    }
+
+
+def peak_memory_mb() -> float:
+    """The largest resident size of this process so far, in MB."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return float("nan")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def load_run(folder: Path) -> Run:
+    """Read a finished run back; nothing in its files is executed."""
+    info = read_run_info(folder)
+    if info.get("status") != "finished":
+        raise CheckpointError(
+            f"{folder}: the run has not ended (status {info.get('status')!r}); "
+            "continue it with --resume"
+        )
+    try:
+        recipe = recipe_from_mapping(info["recipe"], f"{folder / 'run.json'}")
+        find_model(recipe.model_name)
+        model = recipe.model.build(
+            info["in_channels"], info["out_channels"], graph_level=info["level"] == "graph"
+        ).to(train_dtype(recipe.train))
+        task = Task(info["task"], info["metric"])
+        names = tuple(str(name) for name in info["class_names"])
+        identity = info["identity"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{folder / 'run.json'}: not a run of coopsheaf ({error})") from None
+    tensors, meta = load_tensors(folder / "model.safetensors")
+    if meta.get("identity") != identity:
+        raise CheckpointError(
+            f"{folder / 'model.safetensors'}: belongs to another run than run.json beside it"
+        )
+    try:
+        model.load_state_dict(tensors)
+    except RuntimeError as error:
+        lines = [line.strip() for line in str(error).splitlines()]
+        raise CheckpointError(
+            f"{folder / 'model.safetensors'}: does not fit the model in run.json ({lines[1]})"
+        ) from None
+    model.eval()
+    return Run(model, recipe, task, names, info)
+
+
+def read_run_info(folder: Path) -> dict[str, Any]:
+    """What ``run.json`` says."""
+    path = folder / "run.json"
+    try:
+        info = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CheckpointError(f"{folder}: not a run (there is no run.json in it)") from None
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: not readable JSON ({error})") from None
+    if not isinstance(info, dict) or info.get("format") != FORMAT:
+        raise CheckpointError(f"{path}: not a run of coopsheaf, format {FORMAT}")
+    return info

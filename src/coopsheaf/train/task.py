@@ -1,0 +1,107 @@
+"""What is learned: loss, metric and predictions of a task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torchmetrics.functional import mean_absolute_error
+from torchmetrics.functional.classification import binary_auroc, binary_average_precision
+
+from coopsheaf.checks import check_choice
+
+HIGHER_IS_BETTER = {"auroc": True, "accuracy": True, "ap": True, "mae": False}
+
+
+@dataclass(frozen=True)
+class Task:
+    """Loss, metric and predictions.
+
+    Targets are class numbers ``(n,)`` for binary and multiclass tasks, and ``(n,)`` or ``(n, k)``
+    numbers, NaN where unknown, for multilabel and regression.
+
+    Args:
+        kind: ``"binary"``, ``"multiclass"``, ``"multilabel"`` or ``"regression"``.
+        metric: ``"auroc"``, ``"accuracy"``, ``"ap"`` or ``"mae"``; always over a whole split.
+    """
+
+    kind: str
+    metric: str
+
+    def __post_init__(self) -> None:
+        check_choice(
+            "kind", self.kind, dict.fromkeys(("binary", "multiclass", "multilabel", "regression"))
+        )
+        check_choice("metric", self.metric, HIGHER_IS_BETTER)
+
+    def better(self, score: float, best: float | None) -> bool:
+        """Strictly better, so that the first of equals is kept. NaN is never better."""
+        if score != score:
+            return False
+        if best is None:
+            return True
+        return score > best if HIGHER_IS_BETTER[self.metric] else score < best
+
+    def loss(self, logits: Tensor, y: Tensor, class_weight: Tensor | None = None) -> Tensor:
+        """Mean loss of ``(n, out)`` logits."""
+        if self.kind == "multiclass":
+            return F.cross_entropy(logits, y, weight=class_weight)
+        if self.kind == "binary":
+            ratio = None if class_weight is None else class_weight[1] / class_weight[0]
+            targets = y.to(logits.dtype)
+            return F.binary_cross_entropy_with_logits(logits.squeeze(-1), targets, pos_weight=ratio)
+        logits, y = _known(logits, y)
+        if self.kind == "multilabel":
+            return F.binary_cross_entropy_with_logits(logits, y)
+        return F.l1_loss(logits, y)
+
+    def score(self, logits: Tensor, y: Tensor) -> float:
+        """The metric of ``(n, out)`` logits; NaN if it is not defined."""
+        # Double precision keeps large logits apart after the sigmoid.
+        logits = logits.detach().double()
+        if y.shape[0] == 0:
+            return float("nan")
+        if self.metric == "accuracy":
+            return (self.classes(logits) == y).double().mean().item()
+        if self.metric == "mae":
+            return mean_absolute_error(*_known(logits, y.double())).item()
+        function = binary_auroc if self.metric == "auroc" else binary_average_precision
+        columns = y if y.dim() == 2 else y.unsqueeze(-1)
+        scores = []
+        for k in range(columns.shape[1]):
+            value, label = _known(logits[:, k], columns[:, k].double())
+            if 0 < label.sum() < label.numel():  # undefined with one class only
+                scores.append(function(value.sigmoid(), label.long()).item())
+        return sum(scores) / len(scores) if scores else float("nan")
+
+    def classes(self, logits: Tensor) -> Tensor:
+        """Predicted class numbers, ``(n,)``."""
+        return (logits.squeeze(-1) > 0).long() if self.kind == "binary" else logits.argmax(-1)
+
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """``(n, classes)`` for classes, ``(n, k)`` for labels."""
+        if self.kind == "multiclass":
+            return logits.softmax(-1)
+        if self.kind == "binary":
+            positive = logits.reshape(-1, 1).sigmoid()
+            return torch.cat([1 - positive, positive], dim=-1)
+        if self.kind == "multilabel":
+            return logits.sigmoid()
+        raise ValueError("a regression has no probabilities; use the outputs themselves")
+
+    def class_weight(self, y: Tensor) -> Tensor:
+        """Inverse frequencies of the classes among ``y``, with mean 1 over the samples."""
+        if self.kind not in ("binary", "multiclass"):
+            raise ValueError(f"`class_weights` needs classes; the task is {self.kind!r}")
+        counts = torch.bincount(y, minlength=2).clamp(min=1).to(torch.get_default_dtype())
+        return y.numel() / (counts.numel() * counts)
+
+
+def _known(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Flat outputs and targets where the target is known."""
+    if logits.shape != y.shape:
+        logits = logits.reshape(y.shape)
+    known = ~torch.isnan(y)
+    return logits[known], y[known].to(logits.dtype)

@@ -1,0 +1,140 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from coopsheaf.files import append_line, finite, locked, write_atomically, write_json
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "file.bin"
+    write_atomically(path, b"old")
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert names(path.parent) == {"file.bin"}
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException
+) -> None:
+    path = tmp_path / "file.bin"
+    write_atomically(path, b"old")
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(type(error)):
+        write_atomically(path, b"new")
+    monkeypatch.undo()
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == {"file.bin"}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file.bin"
+    write_atomically(path, b"old")
+    real = os.fdopen
+
+    def full(handle: int, mode: str) -> object:
+        os.close(handle)
+        return real(os.open("/dev/full", os.O_WRONLY), mode)
+
+    monkeypatch.setattr(os, "fdopen", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, b"new")
+    monkeypatch.undo()
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == {"file.bin"}
+
+
+def test_a_folder_in_the_way_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OSError, match="taken"):
+        write_atomically(tmp_path / "taken", b"new")
+    assert names(tmp_path) == {"taken"}
+
+
+def test_json_has_no_nan(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    write_json(path, {"a": math.nan, "b": [math.inf, 1.5], "c": "ü", "d": None})
+    text = path.read_text(encoding="utf-8")
+    assert json.loads(text) == {"a": None, "b": [None, 1.5], "c": "ü", "d": None}
+    assert "ü" in text
+    assert text.endswith("\n")
+
+
+def test_finite_keeps_everything_else() -> None:
+    value = {"x": (1, 2.5, "three", True, None), "y": {"z": [-0.0]}}
+    assert finite(value) == {"x": [1, 2.5, "three", True, None], "y": {"z": [-0.0]}}
+
+
+def test_lines_are_appended(tmp_path: Path) -> None:
+    path = tmp_path / "results" / "lines.txt"
+    for line in ("one", "zwölf", ""):
+        append_line(path, line)
+    assert path.read_text(encoding="utf-8") == "one\nzwölf\n\n"
+
+
+def test_a_line_starts_on_a_line_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt"
+    path.write_bytes(b"whole\nwithout an end")
+    append_line(path, "next")
+    assert path.read_bytes().splitlines()[-1] == b"next"
+    assert path.read_bytes().startswith(b"whole\n")
+
+
+def test_a_failed_append_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lines.txt"
+    append_line(path, "one")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space left"):
+        append_line(path, "two")
+    monkeypatch.undo()
+    assert path.read_bytes() == b"one\n"
+    append_line(path, "three")
+    assert path.read_bytes() == b"one\nthree\n"
+
+
+def test_a_lock_keeps_others_out(tmp_path: Path) -> None:
+    lock, log = tmp_path / "here.lock", tmp_path / "log"
+    code = (
+        "import sys; from pathlib import Path; from coopsheaf.files import locked\n"
+        "with locked(Path(sys.argv[1])): Path(sys.argv[2]).write_text('in')"
+    )
+    with locked(lock):
+        other = subprocess.Popen([sys.executable, "-c", code, str(lock), str(log)])
+        with pytest.raises(subprocess.TimeoutExpired):
+            other.wait(timeout=1.0)
+        assert not log.exists()
+    assert other.wait(timeout=30) == 0
+    assert log.read_text() == "in"
+
+
+def test_a_lock_is_given_back_after_an_error(tmp_path: Path) -> None:
+    lock = tmp_path / "here.lock"
+    with pytest.raises(RuntimeError, match="inside"), locked(lock):
+        raise RuntimeError("inside")
+    with locked(lock):
+        pass

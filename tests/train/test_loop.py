@@ -1,0 +1,159 @@
+"""The loop: selection, schedules, stopping, and resuming to the same end."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from torch.testing import assert_close
+from train.small import graph_dataset, node_dataset, recipe
+
+from coopsheaf.train.checkpoint import CheckpointError
+from coopsheaf.train.loop import FitResult, fit, make_fabric
+from coopsheaf.train.run import Run, build_model, make_feed, run_split
+from coopsheaf.train.task import Task
+
+
+def same(a: tuple[Run, FitResult], b: tuple[Run, FitResult]) -> None:
+    assert a[1].scores == b[1].scores
+    assert a[1].best_epoch == b[1].best_epoch
+    assert a[1].history == b[1].history
+    theirs = b[0].model.state_dict()
+    for name, tensor in a[0].model.state_dict().items():
+        assert torch.equal(tensor, theirs[name]), name
+
+
+def test_a_run_is_deterministic_given_its_seed() -> None:
+    a, b = (run_split(recipe(), node_dataset()) for _ in range(2))
+    same(a, b)
+    other = run_split(recipe(seed=1), node_dataset())
+    assert other[1].history != a[1].history
+
+
+def test_it_learns() -> None:
+    _, result = run_split(recipe(epochs=80), node_dataset(200))
+    assert result.history[-1][2] > 0.7
+    assert result.history[-1][1] < 0.6 * result.history[0][1]
+
+
+def test_the_first_best_validation_epoch_is_kept_and_test_decides_nothing() -> None:
+    run, result = run_split(recipe(epochs=30), node_dataset())
+    vals = [row[3] for row in result.history]
+    best = vals.index(max(vals))
+    assert result.best_epoch == best + 1
+    assert result.scores["test"] == result.history[best][4]
+    # The model that comes back is the one of that epoch.
+    feed = make_feed(node_dataset(), 0, run.recipe, torch.device("cpu"))
+    with torch.no_grad():
+        outputs = feed.outputs(run.model.eval())
+    assert run.task.score(*outputs["val"]) == result.scores["val"]
+
+
+def test_patience_stops_early() -> None:
+    _, result = run_split(recipe(epochs=500, patience=5), node_dataset())
+    assert result.epochs == result.best_epoch + 5 < 500
+
+
+def test_lower_is_better_for_errors() -> None:
+    _, result = run_split(recipe(epochs=30), node_dataset(task="regression"))
+    assert result.scores["val"] == min(row[3] for row in result.history)
+
+
+@pytest.mark.parametrize("options", [{"schedule": "plateau", "plateau_patience": 2}, {"schedule": "cosine", "warmup": 3}, {"optimizer": "adamw", "weight_decay": 0.1}, {"clip": 0.1}, {"precision": "64"}, {"precision": "bf16"}, {"class_weights": True}, {"eval_every": 5}], ids=str)  # fmt: skip
+def test_every_setting_trains_and_resumes_to_the_same_end(options: dict, tmp_path: Path) -> None:
+    whole = run_split(recipe(**options), node_dataset(), out=tmp_path / "whole")
+    asked = 0
+
+    def now_and_then() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked % 4 == 0
+
+    while True:
+        pieces = run_split(
+            recipe(**options),
+            node_dataset(),
+            out=tmp_path / "pieces",
+            resume=True,
+            should_stop=now_and_then,
+        )
+        if not pieces[1].interrupted:
+            break
+    assert asked > 8
+    same(whole, pieces)
+
+
+def test_graph_batches_resume_to_the_same_end(tmp_path: Path) -> None:
+    settings = recipe(epochs=6, batch_size=5)
+    whole = run_split(settings, graph_dataset())
+    stops = iter([False, False, True, False, True, *[False] * 99])
+    for _ in range(3):
+        pieces = run_split(
+            settings,
+            graph_dataset(),
+            out=tmp_path / "run",
+            resume=True,
+            should_stop=lambda: next(stops),
+        )
+    assert not pieces[1].interrupted
+    same(whole, pieces)
+
+
+def test_the_cosine_schedule_warms_up_and_ends_at_zero() -> None:
+    from coopsheaf.train.loop import _set_learning_rate
+
+    config = recipe(schedule="cosine", warmup=5, epochs=250, lr=1e-3).train
+    optimizer = torch.optim.Adam([torch.zeros(1, requires_grad=True)], lr=1e-3)
+    rates = {}
+    for epoch in (0, 1, 5, 250):
+        _set_learning_rate(optimizer, config, epoch)
+        rates[epoch] = optimizer.param_groups[0]["lr"]
+    assert rates[0] == pytest.approx(1e-9)
+    assert rates[1] == pytest.approx(2e-4)
+    assert rates[5] == pytest.approx(1e-3)
+    assert rates[250] == pytest.approx(0, abs=1e-12)
+
+
+def test_reports_come_after_every_epoch() -> None:
+    reports = []
+    run_split(recipe(), node_dataset(), report=reports.append)
+    assert [report.epoch for report in reports] == list(range(1, 13))
+    assert reports[-1].epochs == 12
+    assert reports[-1].seconds_left == 0
+    assert all(math.isfinite(report.loss) for report in reports)
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_with_advice() -> None:
+    with pytest.raises(ValueError, match=r"the loss became nan in epoch \d+; lower `train.lr`"):
+        run_split(recipe(lr=1e30, epochs=50), node_dataset(task="regression"))
+
+
+def test_a_state_of_other_settings_is_refused(tmp_path: Path) -> None:
+    settings, dataset = recipe(), node_dataset()
+    path = tmp_path / "state.safetensors"
+
+    def go(identity: str, resume: bool) -> None:
+        model = build_model(settings, dataset)
+        feed = make_feed(dataset, 0, settings, torch.device("cpu"))
+        fit(
+            model, feed, Task("multiclass", "accuracy"), settings.train,
+            fabric=make_fabric(settings.train, "cpu"), state_path=path, identity=identity, resume=resume,
+        )  # fmt: skip
+
+    go("a", False)
+    with pytest.raises(CheckpointError, match="the state of another run"):
+        go("b", True)
+
+
+def test_class_weights_change_the_loss() -> None:
+    dataset = node_dataset(task="binary")
+    plain, weighted = (run_split(recipe(class_weights=flag), dataset)[1] for flag in (False, True))
+    assert plain.history[0][1] != weighted.history[0][1]
+
+
+def test_double_precision_reaches_the_model() -> None:
+    run, _ = run_split(recipe(precision="64"), node_dataset())
+    assert run.model.encoder.weight.dtype == torch.float64
+    assert_close(run.model.epsilons[0], run.model.epsilons[0].double())

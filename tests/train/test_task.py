@@ -1,0 +1,111 @@
+"""Losses and metrics against their definitions."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from graphs import randn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+from coopsheaf.train.task import Task
+
+NAN = math.nan
+
+
+def auroc_by_pairs(scores: list[float], labels: list[int]) -> float:
+    positive = [s for s, y in zip(scores, labels, strict=True) if y]
+    negative = [s for s, y in zip(scores, labels, strict=True) if not y]
+    wins = sum((p > q) + 0.5 * (p == q) for p in positive for q in negative)
+    return wins / (len(positive) * len(negative))
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.tuples(st.integers(-20, 20), st.booleans()), min_size=2, max_size=20))
+def test_auroc_is_the_share_of_ordered_pairs(pairs: list[tuple[int, bool]]) -> None:
+    scores, labels = [float(s) for s, _ in pairs], [int(y) for _, y in pairs]
+    score = Task("binary", "auroc").score(torch.tensor(scores)[:, None], torch.tensor(labels))
+    if len(set(labels)) < 2:
+        assert math.isnan(score)
+    else:
+        assert score == pytest.approx(auroc_by_pairs(scores, labels))
+
+
+def test_large_logits_are_kept_apart() -> None:
+    logits = torch.tensor([[25.0], [24.0], [30.0], [20.0]])
+    assert Task("binary", "auroc").score(logits, torch.tensor([1, 0, 1, 0])) == 1.0
+
+
+def test_accuracy() -> None:
+    logits = torch.tensor([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [0.0, 0.0, 9.0], [1.0, 0.0, 0.0]])
+    assert Task("multiclass", "accuracy").score(logits, torch.tensor([0, 1, 2, 1])) == 0.75
+    assert (
+        Task("binary", "accuracy").score(torch.tensor([[1.0], [-1.0]]), torch.tensor([1, 1])) == 0.5
+    )
+
+
+def test_average_precision_skips_labels_without_both_classes_and_unknown_entries() -> None:
+    logits = torch.tensor([[3.0, 0.0], [2.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
+    y = torch.tensor([[1.0, 1.0], [0.0, 1.0], [1.0, 1.0], [NAN, NAN]])
+    # Label 0: positives at ranks 1 and 3 of the three known: (1/1 + 2/3) / 2.
+    assert Task("multilabel", "ap").score(logits, y) == pytest.approx((1 + 2 / 3) / 2)
+
+
+def test_mean_absolute_error_ignores_unknown_targets() -> None:
+    score = Task("regression", "mae").score(torch.tensor([[1.0], [5.0]]), torch.tensor([2.0, NAN]))
+    assert score == 1.0
+
+
+def test_losses() -> None:
+    logits, classes = randn(6, 3), torch.tensor([0, 1, 2, 0, 1, 2])
+    assert_close(
+        Task("multiclass", "accuracy").loss(logits, classes), F.cross_entropy(logits, classes)
+    )
+    labels = torch.tensor([0, 1, 1, 0, 1, 0])
+    binary = Task("binary", "auroc")
+    expected = F.binary_cross_entropy_with_logits(logits[:, 0], labels.double())
+    assert_close(binary.loss(logits[:, :1], labels), expected)
+    y = torch.tensor([[1.0, NAN, 0.0]]).double()
+    expected = F.binary_cross_entropy_with_logits(
+        logits[:1, [0, 2]], torch.tensor([[1.0, 0.0]]).double()
+    )
+    assert_close(Task("multilabel", "ap").loss(logits[:1], y), expected)
+    target = torch.tensor([1.0, NAN, 3.0]).double()
+    expected = F.l1_loss(logits[[0, 2], 0], target[[0, 2]])
+    assert_close(Task("regression", "mae").loss(logits[:3, :1], target), expected)
+
+
+def test_class_weights_balance_the_classes() -> None:
+    y = torch.tensor([0, 0, 0, 1])
+    weight = Task("binary", "auroc").class_weight(y)
+    assert_close(weight, torch.tensor([4 / 6, 2.0]))
+    assert_close(weight[y].mean(), torch.tensor(1.0))
+    with pytest.raises(ValueError, match="needs classes; the task is 'regression'"):
+        Task("regression", "mae").class_weight(y)
+
+
+def test_strictly_better_keeps_the_first_of_equals() -> None:
+    up, down = Task("binary", "auroc"), Task("regression", "mae")
+    assert up.better(0.5, None)
+    assert up.better(0.6, 0.5)
+    assert not up.better(0.5, 0.5)
+    assert not up.better(NAN, None)
+    assert down.better(0.4, 0.5)
+    assert not down.better(0.5, 0.4)
+
+
+def test_probabilities() -> None:
+    logits = randn(4, 3)
+    assert_close(
+        Task("multiclass", "accuracy").probabilities(logits).sum(-1), torch.ones(4).double()
+    )
+    two = Task("binary", "auroc").probabilities(logits[:, :1])
+    assert two.shape == (4, 2)
+    assert_close(two[:, 1], logits[:, 0].sigmoid())
+    assert Task("multilabel", "ap").probabilities(logits).shape == (4, 3)
+    with pytest.raises(ValueError, match="no probabilities"):
+        Task("regression", "mae").probabilities(logits)
