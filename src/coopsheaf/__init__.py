@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from coopsheaf.estimator import CSNNClassifier as CSNNClassifier
+    from coopsheaf.estimator import CSNNRegressor as CSNNRegressor
     from coopsheaf.graph import Graph as Graph
     from coopsheaf.laplacian import coboundary as coboundary
     from coopsheaf.laplacian import in_laplacian as in_laplacian
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 
 _HOME = {
     "CSNN": "models.csnn",
+    "CSNNClassifier": "estimator",
     "CSNNConv": "nn.csnn_conv",
+    "CSNNRegressor": "estimator",
     "ConformalMaps": "sheaf",
     "DirectedSheaf": "sheaf",
     "FlatSheaf": "sheaf",

@@ -131,14 +131,21 @@ def run_split(
     status = "interrupted" if result.interrupted else "finished"
     info |= {"status": status, "identity": identity, "result": asdict(result)}
     info["peak_mb"] = peak_memory_mb()
+    model.eval()
+    run = Run(model, recipe, task, dataset.class_names, info)
     if out is not None and not result.interrupted:
-        save_tensors(out / "model.safetensors", model.state_dict(), {"identity": identity})
-        write_json(out / "run.json", info)
+        save_run(run, out)
         (out / "state.safetensors").unlink(missing_ok=True)
     elif out is not None:
         write_json(out / "run.json", info)
-    model.eval()
-    return Run(model, recipe, task, dataset.class_names, info), result
+    return run, result
+
+
+def save_run(run: Run, out: Path) -> None:
+    """Write a finished run; :func:`load_run` reads it back."""
+    meta = {"identity": run.info["identity"]}
+    save_tensors(out / "model.safetensors", run.model.state_dict(), meta)
+    write_json(out / "run.json", run.info)
 
 
 def run_identity(recipe: Recipe, dataset: NodeDataset | GraphDataset, split: int) -> str:

@@ -1,0 +1,230 @@
+"""CSNN as an estimator in the manner of scikit-learn: ``fit``, ``predict``, ``score``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch_geometric.data import Data
+from typing_extensions import Self
+
+from coopsheaf.data.convert import from_data
+from coopsheaf.data.dataset import NodeDataset
+from coopsheaf.models.registry import CSNNConfig
+from coopsheaf.train.config import TrainConfig
+from coopsheaf.train.loop import EpochReport
+from coopsheaf.train.recipe import Recipe
+from coopsheaf.train.run import Run, load_run, run_split, save_run
+
+
+class _Estimator:
+    """What both estimators share.
+
+    Args:
+        hidden_channels, num_layers, stalk_dim, learner, scale, semantics, norm, dropout: see
+            :class:`~coopsheaf.CSNN`.
+        lr, weight_decay, epochs, patience, class_weights: see
+            :class:`~coopsheaf.train.config.TrainConfig`.
+        seed: of the split, the initialisation and dropout.
+    """
+
+    _tasks: tuple[str, ...]
+
+    def __init__(
+        self,
+        *,
+        hidden_channels: int = 32,
+        num_layers: int = 2,
+        stalk_dim: int = 3,
+        learner: str = "mlp",
+        scale: str = "exp",
+        semantics: str = "paper",
+        norm: str | None = None,
+        dropout: float = 0.2,
+        lr: float = 0.01,
+        weight_decay: float = 1e-5,
+        epochs: int = 300,
+        patience: int = 50,
+        class_weights: bool = False,
+        seed: int = 0,
+    ) -> None:
+        self.hidden_channels = hidden_channels
+        self.num_layers = num_layers
+        self.stalk_dim = stalk_dim
+        self.learner = learner
+        self.scale = scale
+        self.semantics = semantics
+        self.norm = norm
+        self.dropout = dropout
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.epochs = epochs
+        self.patience = patience
+        self.class_weights = class_weights
+        self.seed = seed
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings, by name."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **values: Any) -> Self:
+        """Change settings; takes effect with the next ``fit``."""
+        for name, value in values.items():
+            if name not in self._names():
+                raise ValueError(f"unknown setting {name!r}; there are {', '.join(self._names())}")
+            setattr(self, name, value)
+        return self
+
+    def fit(
+        self,
+        data: Data | NodeDataset,
+        *,
+        split: int = 0,
+        report: Callable[[EpochReport], None] | None = None,
+    ) -> Self:
+        """Train on the training nodes of one graph; stop by its validation nodes.
+
+        Args:
+            data: a PyG ``Data`` with ``x``, ``edge_index`` and ``y`` (and, if it has them, masks
+                and ``edge_weight``; without masks a stratified 60/20/20 split is drawn), or a
+                dataset of this library.
+            split: which of several splits.
+            report: called after every epoch.
+        """
+        dataset = self._dataset(data)
+        self.run_, result = run_split(self._recipe(), dataset, split, report=report)
+        self.scores_ = result.scores
+        return self
+
+    def score(self, data: Data | NodeDataset, *, mask: Tensor | None = None) -> float:
+        """The task's metric, over all labelled nodes or those of a mask."""
+        dataset = self._dataset(data)
+        y = dataset.y
+        known = ~torch.isnan(y) if y.is_floating_point() else y >= 0
+        if mask is not None:
+            known = known & mask
+        return self._run().task.score(self._outputs(dataset)[known], y[known])
+
+    def save(self, folder: str | Path) -> None:
+        """Write the trained model as a run: safetensors and JSON."""
+        run = self._run()
+        info = run.info | {"estimator": {"name": type(self).__name__, **self.get_params()}}
+        save_run(replace(run, info=info), Path(folder))
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read a model that :meth:`save` wrote; nothing in it is executed."""
+        run = load_run(Path(folder))
+        settings = dict(run.info.get("estimator", {}))
+        name = settings.pop("name", None)
+        if name != cls.__name__:
+            raise ValueError(f"{folder}: must hold a {cls.__name__}; got {name or 'another run'}")
+        estimator = cls(**settings)
+        estimator.run_ = run
+        estimator.scores_ = run.info["result"]["scores"]
+        return estimator
+
+    def _dataset(self, data: Data | NodeDataset) -> NodeDataset:
+        if not isinstance(data, NodeDataset):
+            task = "regression" if "regression" in self._tasks else None
+            data = from_data(data, task=task, seed=self.seed)
+        if data.task not in self._tasks:
+            raise ValueError(
+                f"`data.y` must be a target for {' or '.join(self._tasks)}; it is one for "
+                f"{data.task}"
+            )
+        return data
+
+    def _recipe(self) -> Recipe:
+        model = CSNNConfig(
+            hidden_channels=self.hidden_channels,
+            num_layers=self.num_layers,
+            stalk_dim=self.stalk_dim,
+            learner=self.learner,
+            scale=self.scale,
+            semantics=self.semantics,
+            norm=self.norm,
+            dropout=self.dropout,
+        )
+        train = TrainConfig(
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            epochs=self.epochs,
+            patience=self.patience,
+            class_weights=self.class_weights,
+            seed=self.seed,
+        )
+        return Recipe("csnn", model, train=train, name="estimator")
+
+    def _run(self) -> Run:
+        if not hasattr(self, "run_"):
+            raise ValueError(f"this {type(self).__name__} is not trained yet: call fit first")
+        return self.run_
+
+    @torch.no_grad()
+    def _outputs(self, data: Data | NodeDataset) -> Tensor:
+        run = self._run()
+        dtype = next(run.model.parameters()).dtype
+        weight = getattr(data, "edge_weight", None)
+        if data.x is None or data.edge_index is None:
+            raise ValueError("`data` must have `x` and `edge_index`")
+        return run.model(
+            data.x.to(dtype),
+            data.edge_index,
+            edge_weight=None if weight is None else weight.to(dtype),
+        )
+
+    def __repr__(self) -> str:
+        signature = inspect.signature(type(self).__init__).parameters
+        changed = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if value != signature[name].default
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+class CSNNClassifier(_Estimator):
+    """Classifies the nodes of a graph::
+
+        model = CSNNClassifier(epochs=100).fit(data)
+        model.predict(data)        # class numbers, (n,)
+        model.predict_proba(data)  # (n, classes)
+
+    Graphs at prediction time may be new.
+    """
+
+    __doc__ = f"{__doc__}\n{_Estimator.__doc__}"
+
+    _tasks = ("binary", "multiclass")
+
+    def predict(self, data: Data | NodeDataset) -> NDArray[np.int64]:
+        """The most probable class of every node, ``(n,)``."""
+        return self._run().task.classes(self._outputs(data)).numpy()
+
+    def predict_proba(self, data: Data | NodeDataset) -> NDArray[np.float32]:
+        """The probability of every class at every node, ``(n, classes)``."""
+        return self._run().task.probabilities(self._outputs(data)).numpy()
+
+
+class CSNNRegressor(_Estimator):
+    """Predicts a number for every node of a graph; ``score`` is the mean absolute error."""
+
+    __doc__ = f"{__doc__}\n{_Estimator.__doc__}"
+
+    _tasks = ("regression",)
+
+    def predict(self, data: Data | NodeDataset) -> NDArray[np.float32]:
+        """The predicted number of every node, ``(n,)``."""
+        return self._outputs(data).squeeze(-1).numpy()
