@@ -1,5 +1,5 @@
 # Two commands do everything on a machine that has Python and make:
-#   make demo   creates .venv, installs the package and runs the main example
+#   make demo   creates .venv, installs the package and trains CSNN, GCN and MLP on minesweeper
 #   make test   creates .venv, installs the development tools, then lint, types and all tests
 
 PYTHON ?= python3
@@ -10,7 +10,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 .PHONY: demo test lint types unit format clean
 
 demo: $(VENV)/installed
-	$(BIN)/python examples/01_first_steps.py
+	$(BIN)/python examples/02_minesweeper.py
 
 test: lint types unit
 

@@ -19,18 +19,31 @@ def write_atomically(path: Path, content: bytes) -> None:
     file's name in one step.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    with _about(path):
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())  # temporary files are private
-        os.replace(name, path)
+        with _about(path):
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, 0o666 & ~_umask())  # temporary files are private
+            os.replace(name, path)
     except BaseException:
         with suppress(OSError):
             os.unlink(name)
         raise
+
+
+@contextmanager
+def _about(path: Path) -> Iterator[None]:
+    """Make an error name the file that was to be written, not the temporary one, or none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _umask() -> int:
@@ -96,9 +109,10 @@ def append_line(
             if end:
                 end = _end_last_line(path, file, end, is_whole)
             try:
-                file.write(line.encode() + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
+                with _about(path):
+                    file.write(line.encode() + b"\n")
+                    file.flush()
+                    os.fsync(file.fileno())
             except BaseException:
                 with suppress(OSError):
                     os.truncate(path, end)

@@ -70,6 +70,8 @@ class TrainConfig:
         ):
             if getattr(self, name) < minimum:
                 raise ValueError(f"`{name}` must be at least {minimum}; got {getattr(self, name)}")
+        if self.seed >= 2**32:
+            raise ValueError(f"`seed` must be below 2**32; got {self.seed}")
         for name in ("lr", "weight_decay"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(

@@ -213,7 +213,9 @@ def _set_learning_rate(optimizer: Optimizer, config: TrainConfig, epoch: int) ->
 
 
 def _out_of_patience(state: FitState, config: TrainConfig) -> bool:
-    return 0 < config.patience <= state.epoch - state.best_epoch
+    """Patience ends at an evaluation: what was not looked at cannot have failed to be better."""
+    seen = state.history[-1][0] if state.history else 0
+    return 0 < config.patience <= seen - state.best_epoch
 
 
 def _report(state: FitState, config: TrainConfig, loss: float, val: float) -> EpochReport:

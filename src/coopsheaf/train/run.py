@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -101,6 +103,7 @@ def run_split(
     fabric = make_fabric(recipe.train, device)
     model = build_model(recipe, dataset)
     task = Task(dataset.task, dataset.metric)
+    feed = make_feed(dataset, split, recipe, fabric.device)
     info = describe(recipe, dataset, split, model)
     info |= extra or {}
     state_path = None if out is None else out / "state.safetensors"
@@ -110,24 +113,26 @@ def run_split(
             finished = _continue(out, identity, resume)
             if finished is not None:
                 return finished
-            for left_over in out.glob(".*.part"):  # of a process that was killed while writing
-                left_over.unlink(missing_ok=True)
         write_json(out / "run.json", info | {"status": "running", "identity": identity})
-    feed = make_feed(dataset, split, recipe, fabric.device)
     torch.manual_seed(recipe.train.seed)  # dropout does not depend on how the model was drawn
-    result = fit(
-        model,
-        feed,
-        task,
-        recipe.train,
-        fabric=fabric,
-        state_path=state_path,
-        identity=identity,
-        resume=resume,
-        checkpoint_seconds=checkpoint_seconds,
-        report=report,
-        should_stop=should_stop,
-    )
+    try:
+        result = fit(
+            model,
+            feed,
+            task,
+            recipe.train,
+            fabric=fabric,
+            state_path=state_path,
+            identity=identity,
+            resume=resume,
+            checkpoint_seconds=checkpoint_seconds,
+            report=report,
+            should_stop=should_stop,
+        )
+    except Exception:
+        if out is not None and state_path is not None and not state_path.exists():
+            _discard(out)  # there is nothing to resume
+        raise
     status = "interrupted" if result.interrupted else "finished"
     info |= {"status": status, "identity": identity, "result": asdict(result)}
     info["peak_mb"] = peak_memory_mb()
@@ -165,10 +170,31 @@ def _continue(out: Path, identity: str, resume: bool) -> tuple[Run, FitResult] |
         raise CheckpointError(
             f"{out}: holds another run (other settings, data or split); choose another folder"
         )
-    if info.get("status") != "finished":
-        return None
-    run = load_run(out)
-    return run, FitResult(**run.info["result"])
+    finished = info.get("status") == "finished"
+    run = load_run(out) if finished else None
+    # What a process left that was killed while writing, or just before it was done.
+    for left_over in (*out.glob(".*.part"), *([out / "state.safetensors"] if finished else [])):
+        left_over.unlink(missing_ok=True)
+    return None if run is None else (run, read_result(run.info))
+
+
+def _discard(out: Path) -> None:
+    """Take back the announcement of a run that came to nothing, and its folder if it is empty."""
+    (out / "run.json").unlink(missing_ok=True)
+    with suppress(OSError):
+        out.rmdir()
+
+
+def read_result(info: dict[str, Any]) -> FitResult:
+    """The result in ``run.json``; JSON has no NaN, so null stands for it."""
+    values = dict(info["result"])
+    values["scores"] = {part: _number(score) for part, score in values["scores"].items()}
+    values["history"] = [[_number(value) for value in row] for row in values["history"]]
+    return FitResult(**values)
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def describe(
@@ -238,8 +264,10 @@ def load_run(folder: Path) -> Run:
         task = Task(info["task"], info["metric"])
         names = tuple(str(name) for name in info["class_names"])
         identity = info["identity"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{folder / 'run.json'}: not a run of coopsheaf ({error})") from None
+        read_result(info)
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error).split("\n")[0]
+        raise CheckpointError(f"{folder / 'run.json'}: not a run of coopsheaf ({reason})") from None
     tensors, meta = load_tensors(folder / "model.safetensors")
     if meta.get("identity") != identity:
         raise CheckpointError(
@@ -263,8 +291,9 @@ def read_run_info(folder: Path) -> dict[str, Any]:
         info = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CheckpointError(f"{folder}: not a run (there is no run.json in it)") from None
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: not readable JSON ({error})") from None
+    except (OSError, ValueError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CheckpointError(f"{path}: not readable JSON ({reason})") from None
     if not isinstance(info, dict) or info.get("format") != FORMAT:
         raise CheckpointError(f"{path}: not a run of coopsheaf, format {FORMAT}")
     return info
