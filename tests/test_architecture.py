@@ -52,7 +52,7 @@ def imported(tree: ast.AST) -> set[str]:
             found.add(node.module)
             if node.module == "coopsheaf":
                 found |= {f"coopsheaf.{alias.name}" for alias in node.names}
-    return {name for name in found if name.startswith("coopsheaf.")}
+    return {name for name in found if name.startswith("coopsheaf.") and "__" not in name}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))

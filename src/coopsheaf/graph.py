@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import register_pytree_node
+from torch.utils._pytree import GetAttrKey, register_pytree_node
 from torch_geometric import EdgeIndex
 
 from coopsheaf.checks import check_int
@@ -131,8 +131,15 @@ class Graph:
         return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges})"
 
 
+_PARTS = ("source", "target", "by_target", "by_source")
+
+
 def _flatten(graph: Graph) -> tuple[list[object], None]:
-    return [graph.source, graph.target, graph.by_target, graph.by_source], None
+    return [getattr(graph, name) for name in _PARTS], None
+
+
+def _flatten_with_keys(graph: Graph) -> tuple[list[tuple[Any, object]], None]:
+    return [(GetAttrKey(name), getattr(graph, name)) for name in _PARTS], None
 
 
 def _unflatten(parts: Iterable[Any], context: None) -> Graph:
@@ -140,7 +147,13 @@ def _unflatten(parts: Iterable[Any], context: None) -> Graph:
 
 
 # Lets torch.export take a Graph as an argument.
-register_pytree_node(Graph, _flatten, _unflatten, serialized_type_name="coopsheaf.Graph")
+register_pytree_node(
+    Graph,
+    _flatten,
+    _unflatten,
+    serialized_type_name="coopsheaf.Graph",
+    flatten_with_keys_fn=_flatten_with_keys,
+)
 
 
 def as_graph(edge_index: Tensor | Graph, num_nodes: int | None = None) -> Graph:

@@ -6,6 +6,8 @@ import os
 from typing import Any
 
 from coopsheaf.cli import args, show
+from coopsheaf.data.errors import DataError
+from coopsheaf.data.files import data_dirs
 from coopsheaf.data.importing import import_folder
 from coopsheaf.data.named import GENERATED, load_named
 from coopsheaf.data.registry import (
@@ -24,6 +26,8 @@ def run(command: Any) -> int:
     if isinstance(command, args.DataInfo):
         return _info(command)
     if isinstance(command, args.DataFetch):
+        if not command.names:
+            raise ValueError("name at least one dataset (see `coopsheaf data list`)")
         for name in command.names:
             for path in fetch(name, command.data_dir):
                 show.say(str(path))
@@ -35,8 +39,12 @@ def run(command: Any) -> int:
 
 def _list(command: args.DataList) -> int:
     rows = []
+    data_dirs(command.data_dir)  # a folder that is not there is an error, not a lack of files
     for name, info in DATASETS.items():
-        here = "yes" if not missing_files(name, command.data_dir) else "no"
+        try:
+            here = "no" if missing_files(name, command.data_dir) else "yes"
+        except DataError:
+            here = "damaged"
         known = info.published
         rows.append([name, f"{known.nodes:,}", f"{known.edges:,}", info.metric, here, info.remark])
     rows += [[name, "", "", "auroc", "generated", text] for name, (_, _, text) in GENERATED.items()]
@@ -98,7 +106,7 @@ def _verify(command: args.DataVerify) -> int:
 
 def _import(command: args.DataImport) -> int:
     result = import_folder(command.folder)
-    for label in ("imported", "skipped", "unknown"):
+    for label in ("imported", "present", "skipped", "unknown"):
         for item in getattr(result, label):
             show.say(f"{label}: {item}")
     return 0

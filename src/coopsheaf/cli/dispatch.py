@@ -20,10 +20,15 @@ def run(command: Any) -> int:
         sys.stderr.write("coopsheaf: interrupted\n")
         return 130
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
+        name = error.filename2 or error.filename  # of two files, the one that was to be
+        where = f"{name}: " if name else ""
         return _fail(f"{where}{error.strerror or error}")
     except ValueError as error:
         return _fail(str(error))
+    except RecursionError:
+        return _fail("a file is nested too deeply to be read")
+    except MemoryError as error:
+        return _fail(f"not enough memory ({error})" if str(error) else "not enough memory")
 
 
 def _fail(message: str) -> int:

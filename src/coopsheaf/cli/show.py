@@ -112,16 +112,17 @@ def stoppable() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def parse_splits(text: str, available: int | None = None) -> list[int]:
+def parse_splits(text: str, available: int) -> list[int]:
     """``"0"``, ``"0-9"`` or ``"0,2,5-7"``."""
-    splits: list[int] = []
+    splits: dict[int, None] = {}
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise ValueError(f"--splits must look like 0, 0-9 or 0,2,5; got {text!r}")
-        splits += range(int(first), int(last or first) + 1)
-    if not splits:
-        raise ValueError(f"--splits must name at least one split; got {text!r}")
-    if available is not None and max(splits) >= available:
-        raise ValueError(f"--splits must be below {available}; got {text!r}")
-    return list(dict.fromkeys(splits))
+        low, high = int(first), int(last or first)
+        if high < low:
+            raise ValueError(f"--splits must go from low to high; got {text!r}")
+        if high >= available:
+            raise ValueError(f"--splits must be below {available}; got {text!r}")
+        splits |= dict.fromkeys(range(low, high + 1))
+    return list(splits)

@@ -11,12 +11,12 @@ import torch
 
 from coopsheaf.bench import runner
 from coopsheaf.bench.recipes import load_recipe, recipe_for
-from coopsheaf.bench.records import append_record
+from coopsheaf.bench.records import append_record, find_records
 from coopsheaf.cli import args, show
+from coopsheaf.cli.own import read_own
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.data.named import load_named
-from coopsheaf.data.tables import load_tables
-from coopsheaf.train.recipe import Recipe, default_recipe
+from coopsheaf.train.recipe import DataConfig, Recipe, default_recipe
 from coopsheaf.train.run import run_split
 
 NAMES = {"auroc": "AUROC", "accuracy": "accuracy", "ap": "AP", "mae": "MAE"}
@@ -31,11 +31,16 @@ def train(command: args.Train) -> int:
             "give either the name of a dataset (see `coopsheaf data list`) or both --nodes and "
             "--edges"
         )
+    if not own and tables != args.Tables():
+        raise ValueError(
+            "--target and the other options of tables go with --nodes and --edges, not with the "
+            f"name of a dataset; got {command.dataset!r}"
+        )
     recipe = _recipe(command, own)
     extra: dict[str, Any] = {}
     dataset: NodeDataset | GraphDataset
     if own:
-        dataset, extra = _read_tables(tables, recipe)
+        dataset, extra = read_own(tables, recipe.train.seed)
         splits = [0]
     else:
         dataset = _load(recipe, command.data_dir)
@@ -64,7 +69,9 @@ def train(command: args.Train) -> int:
             return 130
         record = runner.make_record(run, result)
         file = command.results / f"{record.model}-{record.dataset}.jsonl"
-        append_record(file, record)
+        # A run that had ended before it was resumed may have been recorded then.
+        if not command.resume or record.key not in {r.key for r in find_records(command.results)}:
+            append_record(file, record)
         metric = NAMES[dataset.metric]
         show.say(
             f"split {split}: {metric} train {result.scores['train']:.4f}  "
@@ -136,13 +143,18 @@ def _set_threads(threads: int | None) -> None:
 def _recipe(command: args.Train, own: bool) -> Recipe:
     if command.recipe is not None:
         recipe = load_recipe(command.recipe)
-        if command.dataset is not None:
-            recipe = replace(recipe, data=replace(recipe.data, name=command.dataset))
+        data = DataConfig() if own else replace(recipe.data, name=command.dataset or "")
+        recipe = replace(recipe, data=data)
     elif own:
         recipe = default_recipe(command.model)
     else:
         recipe = recipe_for(command.model, command.dataset or "")
     recipe = _override(recipe, command.set)
+    if own and recipe.data != DataConfig():
+        raise ValueError(
+            "--set data.* is for datasets by name; for tables there is --undirected, and features "
+            "are standardised as they are read"
+        )
     for field in ("epochs", "seed"):
         value = getattr(command, field)
         if value is not None:
@@ -165,40 +177,6 @@ def _load(recipe: Recipe, data_dir: Path | None) -> NodeDataset | GraphDataset:
         self_loops=data.self_loops,
         features=data.features,
     )
-
-
-def _read_tables(tables: args.Tables, recipe: Recipe) -> tuple[NodeDataset, dict[str, Any]]:
-    if tables.nodes is None or tables.edges is None:
-        raise ValueError("--nodes and --edges go together: a table of nodes and one of edges")
-    options = {
-        "target": tables.target,
-        "id": tables.id,
-        "features": tables.features,
-        "categorical": tables.categorical,
-        "split": tables.split_column,
-        "weight": tables.weight,
-        "task": tables.task,
-        "undirected": tables.undirected,
-    }
-    data = load_tables(
-        tables.nodes,
-        tables.edges,
-        seed=recipe.train.seed,
-        **options,  # type: ignore[arg-type]
-    )
-    for note in data.notes:
-        show.say(note)
-    extra = {
-        "encoder": data.encoder.to_json(),
-        "tables": {
-            **options,
-            "seed": recipe.train.seed,
-            "nodes": str(tables.nodes.resolve()),
-            "edges": str(tables.edges.resolve()),
-        },
-    }
-    # A name of its own, so that no table sets it beside a benchmark.
-    return replace(data.dataset, name=f"own-{tables.nodes.stem}"), extra
 
 
 def _introduce(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from coopsheaf.cli import args, show
+from coopsheaf.cli.own import read_own_again
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.data.encoding import FeatureEncoder
 from coopsheaf.data.named import load_named
@@ -18,7 +19,7 @@ from coopsheaf.data.tables import load_tables
 from coopsheaf.files import write_atomically
 from coopsheaf.train.checkpoint import CheckpointError
 from coopsheaf.train.loop import evaluate as evaluate_feed
-from coopsheaf.train.run import Run, load_run, make_feed
+from coopsheaf.train.run import Run, load_run, make_feed, read_result
 
 
 def evaluate(command: args.Evaluate) -> int:
@@ -27,18 +28,21 @@ def evaluate(command: args.Evaluate) -> int:
     if command.nodes is not None:
         assert isinstance(dataset, NodeDataset)
         known = dataset.test[0]
+        if not known.any():
+            raise ValueError(
+                f"{command.nodes}: there must be labels to compare with in column "
+                f"{run.info['tables']['target']!r}; there are none that the run knows"
+            )
         logits = _logits(run, dataset)
         score = run.task.score(logits[known], dataset.y[known])
         show.say(f"{int(known.sum())} labelled nodes: {run.task.metric} {score:.4f}")
         return 0
     feed = make_feed(dataset, split, run.recipe, torch.device("cpu"))
     scores = evaluate_feed(run.model, feed, run.task)
+    before = read_result(run.info).scores
     show.table(
         ["part", run.task.metric, "at training"],
-        [
-            [part, f"{score:.4f}", f"{run.info['result']['scores'][part]:.4f}"]
-            for part, score in scores.items()
-        ],
+        [[part, f"{score:.4f}", f"{before[part]:.4f}"] for part, score in scores.items()],
         f"{run.info['model']} on {dataset.name}, split {split}",
     )
     return 0
@@ -118,10 +122,7 @@ def _data(
             show.say(note)
         return data.dataset, 0
     if tables is not None:
-        again = {key: value for key, value in tables.items() if key not in ("nodes", "edges")}
-        again["features"] = None if again["features"] is None else tuple(again["features"])
-        data = load_tables(Path(tables["nodes"]), Path(tables["edges"]), **again)
-        dataset: NodeDataset | GraphDataset = data.dataset
+        dataset: NodeDataset | GraphDataset = read_own_again(tables)
     else:
         dataset = load_named(run.info["dataset"], data_dir, **run.info["processing"])
     if dataset.checksum != run.info["dataset_checksum"]:

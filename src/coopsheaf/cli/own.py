@@ -1,0 +1,52 @@
+"""The user's own tables, read the same way when a run is trained and when it is used again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from coopsheaf.cli import args, show
+from coopsheaf.data.dataset import NodeDataset
+from coopsheaf.data.tables import TableData, load_tables
+
+
+def read_own(tables: args.Tables, seed: int) -> tuple[NodeDataset, dict[str, Any]]:
+    """The graph, and what its run must hold to be used again: encoders, paths, columns."""
+    if tables.nodes is None or tables.edges is None:
+        raise ValueError("--nodes and --edges go together: a table of nodes and one of edges")
+    options = {
+        "target": tables.target,
+        "id": tables.id,
+        "features": tables.features,
+        "categorical": tables.categorical,
+        "split": tables.split_column,
+        "weight": tables.weight,
+        "task": tables.task,
+        "undirected": tables.undirected,
+        "seed": seed,
+    }
+    data = _load(tables.nodes, tables.edges, options)
+    for note in data.notes:
+        show.say(note)
+    paths = {"nodes": str(tables.nodes.resolve()), "edges": str(tables.edges.resolve())}
+    extra = {"encoder": data.encoder.to_json(), "tables": options | paths}
+    # A name of its own, so that no table sets it beside a benchmark.
+    return replace(data.dataset, name=f"own-{tables.nodes.stem}"), extra
+
+
+def read_own_again(stored: Mapping[str, Any]) -> NodeDataset:
+    """The graph that a run was trained on, by what :func:`read_own` returned."""
+    options = {key: value for key, value in stored.items() if key not in ("nodes", "edges")}
+    return _load(Path(stored["nodes"]), Path(stored["edges"]), options).dataset
+
+
+def _load(nodes: Path, edges: Path, options: dict[str, Any]) -> TableData:
+    """The same tables read another way are other data, and have another checksum."""
+    data = load_tables(nodes, edges, **options)
+    text = json.dumps([data.dataset.checksum, options], sort_keys=True)
+    checksum = hashlib.sha256(text.encode()).hexdigest()
+    return replace(data, dataset=replace(data.dataset, checksum=checksum))
