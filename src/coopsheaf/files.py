@@ -1,15 +1,47 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, written by one process at a time."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(descriptor: int) -> bool:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def _wait_for_lock(descriptor: int) -> None:
+        while True:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            with suppress(OSError):  # gives up after ten seconds
+                msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
+                return
+
+else:
+    import fcntl
+
+    def _try_lock(descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _wait_for_lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -29,6 +61,7 @@ def write_atomically(path: Path, content: bytes) -> None:
                 os.fsync(file.fileno())
             os.chmod(name, 0o666 & ~_umask())  # temporary files are private
             os.replace(name, path)
+            _sync_folder(path.parent)
     except BaseException:
         with suppress(OSError):
             os.unlink(name)
@@ -70,28 +103,52 @@ def finite(value: Any) -> Any:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a lock on ``path`` (created beside what it guards) against other processes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a+b") as file:
-        if os.name == "nt":
-            import msvcrt
+def locked(target: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Keep other processes from writing ``target``; ``waiting`` is called once if one does.
 
-            file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined,unused-ignore]
-            try:
-                yield
-            finally:
-                file.seek(0)
-                msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        else:
-            import fcntl
+    The operating system drops the lock when its process ends, however it ends, so there is no
+    stale lock to clean up. The empty file ``.<name>.lock`` stays: removing it would be a race.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    lock = target.with_name(f".{target.name}.lock")
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)  # not inherited by children
+    try:
+        if not _try_lock(descriptor):
+            waiting()
+            _wait_for_lock(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
 
-            fcntl.flock(file, fcntl.LOCK_EX)
-            try:
-                yield
-            finally:
-                fcntl.flock(file, fcntl.LOCK_UN)
+
+@contextmanager
+def replacing(target: Path) -> Iterator[BinaryIO]:
+    """A file to write to that becomes ``target`` at the end of the block, if there is no error.
+
+    Hold :func:`locked` around it: the temporary file has a fixed name, so that what a killed
+    process left behind is overwritten by the next one.
+    """
+    part = target.with_name(f".{target.name}.part")
+    try:
+        with part.open("wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name survive a power cut, where the system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def append_line(
@@ -102,21 +159,19 @@ def append_line(
     A last line without an end is what a writer left that died in the middle of it: unless
     ``is_whole`` says that only its end is missing, it is cut off.
     """
-    with locked(path.with_name(f".{path.name}.lock")):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "ab") as file:
-            end = file.tell()
-            if end:
-                end = _end_last_line(path, file, end, is_whole)
-            try:
-                with _about(path):
-                    file.write(line.encode() + b"\n")
-                    file.flush()
-                    os.fsync(file.fileno())
-            except BaseException:
-                with suppress(OSError):
-                    os.truncate(path, end)
-                raise
+    with locked(path), open(path, "ab") as file:
+        end = file.tell()
+        if end:
+            end = _end_last_line(path, file, end, is_whole)
+        try:
+            with _about(path):
+                file.write(line.encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            with suppress(OSError):
+                os.truncate(path, end)
+            raise
 
 
 def _end_last_line(path: Path, file: BinaryIO, end: int, is_whole: Callable[[bytes], bool]) -> int:

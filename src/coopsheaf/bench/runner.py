@@ -106,7 +106,7 @@ def bench(
     for split in splits:
         identity = config_hash(run_identity(recipe, dataset, split))
         name = f"{recipe.model_name}-{dataset.name}-{split}-{identity}"
-        with locked(work / f".{name}.lock"):
+        with locked(work / name):
             key = expected_key(recipe, dataset, split)
             known = {record.key: record for record in find_records(results)}
             if key in known:

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from coopsheaf.data.atomic import locked, replacing
 from coopsheaf.data.errors import DataError
+from coopsheaf.files import locked, replacing
 
 TIMEOUT = 60.0  # seconds without a byte
 CHUNK = 1 << 18

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from coopsheaf.data.atomic import locked, replacing
 from coopsheaf.data.catalogue import DATASETS
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import CHUNK, RemoteFile, cache_dir, checksum, one_line, verify_file
+from coopsheaf.files import locked, replacing
 
 
 @dataclass(frozen=True)

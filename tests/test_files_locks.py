@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coopsheaf.data.atomic import locked, replacing
+from coopsheaf.files import locked, replacing
 
 
 def test_an_error_leaves_the_old_file(tmp_path: Path) -> None:
