@@ -21,7 +21,7 @@ from coopsheaf.models.registry import CSNNConfig
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.loop import EpochReport
 from coopsheaf.train.recipe import Recipe
-from coopsheaf.train.run import Run, load_run, run_split, save_run
+from coopsheaf.train.run import Run, load_run, read_result, run_split, save_run
 
 
 class _Estimator:
@@ -103,23 +103,26 @@ class _Estimator:
             report: called after every epoch.
         """
         dataset = self._dataset(data)
-        self.run_, result = run_split(self._recipe(), dataset, split, report=report)
-        self.scores_ = result.scores
+        run, result = run_split(self._recipe(), dataset, split, report=report)
+        self.run_, self.scores_ = run, result.scores
+        self.classes_ = self._classes(data, dataset)
         return self
 
     def score(self, data: Data | NodeDataset, *, mask: Tensor | None = None) -> float:
         """The task's metric, over all labelled nodes or those of a mask."""
-        dataset = self._dataset(data)
-        y = dataset.y
+        logits, y = self._outputs(data), self._targets(data)
         known = ~torch.isnan(y) if y.is_floating_point() else y >= 0
         if mask is not None:
             known = known & mask
-        return self._run().task.score(self._outputs(dataset)[known], y[known])
+        if not known.any():
+            raise ValueError("`data.y` must have labels to compare with; it has none there")
+        return self._run().task.score(logits[known], y[known])
 
     def save(self, folder: str | Path) -> None:
         """Write the trained model as a run: safetensors and JSON."""
         run = self._run()
-        info = run.info | {"estimator": {"name": type(self).__name__, **self.get_params()}}
+        settings = {"name": type(self).__name__, "classes": self.classes_.tolist()}
+        info = run.info | {"estimator": settings | self.get_params()}
         save_run(replace(run, info=info), Path(folder))
 
     @classmethod
@@ -130,13 +133,16 @@ class _Estimator:
         name = settings.pop("name", None)
         if name != cls.__name__:
             raise ValueError(f"{folder}: must hold a {cls.__name__}; got {name or 'another run'}")
+        classes = np.array(settings.pop("classes"), dtype=np.int64)
         estimator = cls(**settings)
-        estimator.run_ = run
-        estimator.scores_ = run.info["result"]["scores"]
+        estimator.run_, estimator.classes_ = run, classes
+        estimator.scores_ = read_result(run.info).scores
         return estimator
 
     def _dataset(self, data: Data | NodeDataset) -> NodeDataset:
         if not isinstance(data, NodeDataset):
+            if data.y is not None and not isinstance(data.y, Tensor):
+                raise ValueError(f"`data.y` must be a tensor; got {type(data.y).__name__}")
             task = "regression" if "regression" in self._tasks else None
             data = from_data(data, task=task, seed=self.seed)
         if data.task not in self._tasks:
@@ -145,6 +151,14 @@ class _Estimator:
                 f"{data.task}"
             )
         return data
+
+    def _classes(self, data: Data | NodeDataset, dataset: NodeDataset) -> NDArray[np.int64]:
+        """The numbers of the classes as the caller has them, in the order of the outputs."""
+        if "regression" in self._tasks:
+            return np.array([], dtype=np.int64)
+        if isinstance(data, NodeDataset):
+            return np.arange(max(2, dataset.out_channels))
+        return np.array([int(name) for name in dataset.class_names])  # may have gaps
 
     def _recipe(self) -> Recipe:
         model = CSNNConfig(
@@ -175,15 +189,48 @@ class _Estimator:
     @torch.no_grad()
     def _outputs(self, data: Data | NodeDataset) -> Tensor:
         run = self._run()
-        dtype = next(run.model.parameters()).dtype
-        weight = getattr(data, "edge_weight", None)
         if data.x is None or data.edge_index is None:
             raise ValueError("`data` must have `x` and `edge_index`")
-        return run.model(
-            data.x.to(dtype),
-            data.edge_index,
-            edge_weight=None if weight is None else weight.to(dtype),
+        wanted = run.info["in_channels"]
+        if data.x.dim() != 2 or data.x.shape[1] != wanted:
+            raise ValueError(
+                f"`data.x` must have shape (n, {wanted}), the features of training; got "
+                f"{tuple(data.x.shape)}"
+            )
+        if not data.x.isfinite().all():
+            raise ValueError("`data.x` must be finite; it holds NaN or infinity")
+        like = next(run.model.parameters())  # its dtype, and the device it was trained on
+        weight = getattr(data, "edge_weight", None)
+        logits = run.model(
+            data.x.to(like),
+            data.edge_index.to(like.device),
+            edge_weight=None if weight is None else weight.to(like),
         )
+        return logits.cpu()
+
+    def _targets(self, data: Data | NodeDataset) -> Tensor:
+        """The labels of any graph as those of training were numbered; unknown ones -1 or NaN."""
+        if isinstance(data, NodeDataset):
+            return self._dataset(data).y
+        if not isinstance(data.y, Tensor):
+            raise ValueError("`data` must have a tensor `y`")
+        y = data.y.detach().cpu()
+        if y.dim() == 2 and y.shape[1] == 1:
+            y = y.squeeze(1)
+        if y.dim() != 1:
+            raise ValueError(f"`data.y` must have shape (n,); got {tuple(data.y.shape)}")
+        if "regression" in self._tasks:
+            return y.float()
+        numbers = y.nan_to_num(nan=-1.0) if y.is_floating_point() else y.long()
+        classes = torch.from_numpy(self.classes_)
+        foreign = numbers[(numbers != -1) & ~torch.isin(numbers, classes.to(numbers))]
+        if len(foreign):
+            raise ValueError(
+                f"`data.y` must hold the classes of training, {self.classes_.tolist()}, or -1; "
+                f"got {foreign[0].item()}"
+            )
+        codes = torch.searchsorted(classes, numbers.long())
+        return torch.where(numbers == -1, -1, codes)
 
     def __repr__(self) -> str:
         signature = inspect.signature(type(self).__init__).parameters
@@ -210,11 +257,12 @@ class CSNNClassifier(_Estimator):
     _tasks = ("binary", "multiclass")
 
     def predict(self, data: Data | NodeDataset) -> NDArray[np.int64]:
-        """The most probable class of every node, ``(n,)``."""
-        return self._run().task.classes(self._outputs(data)).numpy()
+        """The most probable class of every node, ``(n,)``, as ``data.y`` numbers them."""
+        numbers = self._run().task.classes(self._outputs(data)).numpy()
+        return self.classes_[numbers]
 
     def predict_proba(self, data: Data | NodeDataset) -> NDArray[np.float32]:
-        """The probability of every class at every node, ``(n, classes)``."""
+        """The probability of every class at every node, ``(n, classes)``, as in ``classes_``."""
         return self._run().task.probabilities(self._outputs(data)).numpy()
 
 

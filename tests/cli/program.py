@@ -16,7 +16,15 @@ import torch
 from coopsheaf.bench.records import Record, find_records
 from coopsheaf.cli import main
 
-SMALL = ("--set", "model.hidden_channels=4", "--set", "model.stalk_dim=2", "--set", "model.norm=none")
+OLD = 59  # the age from which on a person is old and wise
+SMALL = (
+    "--set",
+    "model.hidden_channels=4",
+    "--set",
+    "model.stalk_dim=2",
+    "--set",
+    "model.norm=none",
+)
 
 
 @dataclass(frozen=True)
@@ -101,7 +109,7 @@ def write_tables(
     for i, person in enumerate(ids):
         age, kind = rng.randint(18, 80), rng.choice(kinds)
         value = {
-            "label": "old, wise" if age > 49 else "young",
+            "label": "old, wise" if age > OLD else "young",
             "height": f"{age / 100 + rng.random():.3f}",
             None: "",
         }[target]

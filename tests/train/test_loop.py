@@ -157,3 +157,18 @@ def test_double_precision_reaches_the_model() -> None:
     run, _ = run_split(recipe(precision="64"), node_dataset())
     assert run.model.encoder.weight.dtype == torch.float64
     assert_close(run.model.epsilons[0], run.model.epsilons[0].double())
+
+
+def test_patience_waits_for_an_evaluation() -> None:
+    """Epochs that were not looked at are no reason to give up."""
+    _, result = run_split(recipe(epochs=60, patience=5, eval_every=20), node_dataset())
+    assert result.history[0][0] == 20
+    assert result.epochs % 20 == 0
+    assert math.isfinite(result.scores["val"])
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_seeds_have_a_range(seed: int) -> None:
+    with pytest.raises(ValueError, match="`seed` must be"):
+        recipe(seed=seed)
+    run_split(recipe(epochs=1, seed=2**32 - 1), node_dataset())

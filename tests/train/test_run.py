@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import os
 import pickle
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -189,3 +191,38 @@ def test_a_full_disk_leaves_the_previous_state_intact(tmp_path: Path, monkeypatc
 def test_bad_splits_are_named() -> None:
     with pytest.raises(ValueError, match="`split` must be between 0 and 1 for small; got 2"):
         run_split(recipe(), node_dataset(), 2)
+
+
+def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
+    """It was killed after its last word, before it had tidied up."""
+    _, result = run_split(recipe(), node_dataset(), out=tmp_path / "run")
+    for name in ("state.safetensors", ".run.json.abc.part"):
+        (tmp_path / "run" / name).write_bytes(b"half")
+    _, again = run_split(recipe(), node_dataset(), out=tmp_path / "run", resume=True)
+    assert again == result
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
+        "model.safetensors",
+        "run.json",
+    ]
+
+
+def test_undefined_scores_are_nan_again_when_read_back(tmp_path: Path) -> None:
+    dataset = node_dataset()
+    dataset = replace(dataset, test=torch.zeros_like(dataset.test))
+    _, result = run_split(recipe(epochs=2), dataset, out=tmp_path / "run")
+    _, again = run_split(recipe(epochs=2), dataset, out=tmp_path / "run", resume=True)
+    assert math.isnan(again.scores["test"])
+    assert repr(again) == repr(result)
+
+
+@pytest.mark.parametrize("options", [{"lr": 1e30, "epochs": 50}, {"class_weights": True}], ids=str)
+def test_a_run_that_came_to_nothing_leaves_nothing(options: dict, tmp_path: Path) -> None:
+    dataset = node_dataset(task="regression")
+    with pytest.raises(ValueError, match=r"the loss became|needs classes"):
+        run_split(recipe(**options), dataset, out=tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match=r"the loss became|needs classes"):
+        run_split(recipe(**options), dataset, out=tmp_path / "run")
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["notes.txt"]

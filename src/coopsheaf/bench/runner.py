@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,6 +17,8 @@ from coopsheaf.files import locked
 from coopsheaf.train.loop import EpochReport, FitResult
 from coopsheaf.train.recipe import Recipe
 from coopsheaf.train.run import Run, run_identity, run_split
+
+Progress = AbstractContextManager[Callable[[EpochReport], None] | None]
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ def bench(
     *,
     results: Path,
     work: Path,
-    report: Callable[[int], Callable[[EpochReport], None] | None] = lambda split: None,
+    progress: Callable[[int], Progress] = lambda split: nullcontext(None),
     should_stop: Callable[[], bool] | None = None,
     checkpoint_seconds: float = 30.0,
 ) -> Iterator[Outcome]:
@@ -98,7 +101,7 @@ def bench(
         splits: which splits.
         results: folder of the records.
         work: folder of unfinished and finished runs; an unfinished one is continued.
-        report: makes the progress report of a split.
+        progress: makes the progress report of a split, for as long as it runs.
         should_stop: asked after every epoch.
         checkpoint_seconds: seconds between two states.
     """
@@ -112,16 +115,17 @@ def bench(
             if key in known:
                 yield Outcome(split, known[key], skipped=True)
                 continue
-            run, result = run_split(
-                recipe,
-                dataset,
-                split,
-                out=work / name,
-                resume=True,
-                report=report(split),
-                should_stop=should_stop,
-                checkpoint_seconds=checkpoint_seconds,
-            )
+            with progress(split) as report:
+                run, result = run_split(
+                    recipe,
+                    dataset,
+                    split,
+                    out=work / name,
+                    resume=True,
+                    report=report,
+                    should_stop=should_stop,
+                    checkpoint_seconds=checkpoint_seconds,
+                )
             if result.interrupted:
                 return
             record = make_record(run, result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import warnings
 from typing import Any
@@ -19,6 +20,9 @@ def run(command: Any) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("coopsheaf: interrupted\n")
         return 130
+    except BrokenPipeError:  # whoever read our output has had enough, as in `... | head`
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (nothing to flush at exit)
+        return 0
     except OSError as error:
         name = error.filename2 or error.filename  # of two files, the one that was to be
         where = f"{name}: " if name else ""

@@ -12,6 +12,12 @@ from typing import Any
 from coopsheaf.cli import args, show
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.tables import TableData, load_tables
+from coopsheaf.train.checkpoint import CheckpointError
+from coopsheaf.train.run import Run
+
+OPTIONS = {
+    "target", "id", "features", "categorical", "split", "weight", "task", "undirected", "seed",
+}  # fmt: skip
 
 
 def read_own(tables: args.Tables, seed: int) -> tuple[NodeDataset, dict[str, Any]]:
@@ -29,6 +35,7 @@ def read_own(tables: args.Tables, seed: int) -> tuple[NodeDataset, dict[str, Any
         "undirected": tables.undirected,
         "seed": seed,
     }
+    assert options.keys() == OPTIONS
     data = _load(tables.nodes, tables.edges, options)
     for note in data.notes:
         show.say(note)
@@ -36,6 +43,21 @@ def read_own(tables: args.Tables, seed: int) -> tuple[NodeDataset, dict[str, Any
     extra = {"encoder": data.encoder.to_json(), "tables": options | paths}
     # A name of its own, so that no table sets it beside a benchmark.
     return replace(data.dataset, name=f"own-{tables.nodes.stem}"), extra
+
+
+def stored_tables(run: Run) -> dict[str, Any] | None:
+    """What :func:`read_own` left in a run; ``None`` if it was trained on data by name."""
+    stored = run.info.get("tables")
+    if stored is None:
+        return None
+    known = set(stored) if isinstance(stored, dict) else set()
+    missing = (OPTIONS | {"nodes", "edges"}) - known
+    if missing or "encoder" not in run.info:
+        raise CheckpointError(
+            "run.json: not a run of coopsheaf on tables; it lacks "
+            f"{', '.join(sorted(missing)) or 'the encoder'}"
+        )
+    return stored
 
 
 def read_own_again(stored: Mapping[str, Any]) -> NodeDataset:

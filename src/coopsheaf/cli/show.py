@@ -42,6 +42,18 @@ def _numeric(cell: str) -> bool:
 
 
 @contextmanager
+def notice(line: str, after: float = 2.0) -> Iterator[None]:
+    """Say what is going on if it takes longer than people like to wait in silence."""
+    timer = threading.Timer(after, lambda: sys.stderr.write(line + "\n"))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextmanager
 def progress(label: str) -> Iterator[Callable[[EpochReport], None]]:
     """A live bar on a terminal; now and then a plain line elsewhere."""
     if not sys.stderr.isatty():

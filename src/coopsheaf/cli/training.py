@@ -44,6 +44,7 @@ def train(command: args.Train) -> int:
         splits = [0]
     else:
         dataset = _load(recipe, command.data_dir)
+        extra = {"data_dir": None if command.data_dir is None else str(command.data_dir.resolve())}
         splits = show.parse_splits(command.splits, dataset.num_splits)
     if command.out is not None and len(splits) > 1:
         raise ValueError("--out takes one run; leave it out, or choose one split")
@@ -91,40 +92,26 @@ def bench(command: args.Bench) -> int:
         dataset = _load(recipe, command.data_dir)
         splits = show.parse_splits(command.splits, dataset.num_splits)
         _introduce(recipe, dataset)
+        done = 0
         with show.stoppable() as stopped:
-            done = 0
-            bar: list[Any] = []
-
-            def report(split: int, bar: list[Any] = bar) -> Any:
-                while bar:
-                    bar.pop().__exit__(None, None, None)
-                bar.append(show.progress(f"split {split}"))
-                return bar[0].__enter__()
-
-            try:
-                for outcome in runner.bench(
-                    recipe,
-                    dataset,
-                    splits,
-                    results=command.results,
-                    work=command.work,
-                    report=report,
-                    should_stop=stopped,
-                ):
-                    while bar:
-                        bar.pop().__exit__(None, None, None)
-                    record, done = outcome.record, done + 1
-                    state = "recorded already" if outcome.skipped else f"{record.seconds:.0f} s"
-                    show.say(
-                        f"split {outcome.split}: val {_score(record.val)}  "
-                        f"test {_score(record.test)}  ({state})"
-                    )
-            finally:
-                while bar:
-                    bar.pop().__exit__(None, None, None)
-            if done < len(splits):
-                sys.stderr.write("stopped; the same command continues where it was\n")
-                return 130
+            for outcome in runner.bench(
+                recipe,
+                dataset,
+                splits,
+                results=command.results,
+                work=command.work,
+                progress=lambda split: show.progress(f"split {split}"),
+                should_stop=stopped,
+            ):
+                record, done = outcome.record, done + 1
+                state = "recorded already" if outcome.skipped else f"{record.seconds:.0f} s"
+                show.say(
+                    f"split {outcome.split}: val {_score(record.val)}  "
+                    f"test {_score(record.test)}  ({state})"
+                )
+        if done < len(splits):
+            sys.stderr.write("stopped; the same command continues where it was\n")
+            return 130
     show.say(f"records: {command.results}   tables: coopsheaf report --results {command.results}")
     return 0
 
@@ -142,6 +129,8 @@ def _set_threads(threads: int | None) -> None:
 
 def _recipe(command: args.Train, own: bool) -> Recipe:
     if command.recipe is not None:
+        if command.model != "csnn":
+            raise ValueError("--model and --recipe exclude each other: a recipe names its model")
         recipe = load_recipe(command.recipe)
         data = DataConfig() if own else replace(recipe.data, name=command.dataset or "")
         recipe = replace(recipe, data=data)
@@ -170,13 +159,14 @@ def _override(recipe: Recipe, assignments: tuple[str, ...]) -> Recipe:
 
 def _load(recipe: Recipe, data_dir: Path | None) -> NodeDataset | GraphDataset:
     data = recipe.data
-    return load_named(
-        data.name,
-        data_dir,
-        direction=data.direction,
-        self_loops=data.self_loops,
-        features=data.features,
-    )
+    with show.notice(f"reading {data.name} ..."):
+        return load_named(
+            data.name,
+            data_dir,
+            direction=data.direction,
+            self_loops=data.self_loops,
+            features=data.features,
+        )
 
 
 def _introduce(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from coopsheaf.cli import args, show
-from coopsheaf.cli.own import read_own_again
+from coopsheaf.cli.own import read_own_again, stored_tables
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.data.encoding import FeatureEncoder
 from coopsheaf.data.named import load_named
@@ -98,7 +96,7 @@ def _data(
     run: Run, nodes: Path | None, edges: Path | None, data_dir: Path | None, *, labelled: bool
 ) -> tuple[NodeDataset | GraphDataset, int]:
     """The run's own data, or new tables read with the run's encoders."""
-    tables: Mapping[str, Any] | None = run.info.get("tables")
+    tables = stored_tables(run)
     if (nodes is None) != (edges is None):
         raise ValueError("--nodes and --edges go together: a table of nodes and one of edges")
     if nodes is not None and edges is not None:
@@ -124,7 +122,8 @@ def _data(
     if tables is not None:
         dataset: NodeDataset | GraphDataset = read_own_again(tables)
     else:
-        dataset = load_named(run.info["dataset"], data_dir, **run.info["processing"])
+        where = data_dir or run.info.get("data_dir")
+        dataset = load_named(run.info["dataset"], where, **run.info["processing"])
     if dataset.checksum != run.info["dataset_checksum"]:
         raise CheckpointError(
             f"the data of this run has changed since (checksum {dataset.checksum[:12]}, then "

@@ -265,6 +265,8 @@ def load_run(folder: Path) -> Run:
         names = tuple(str(name) for name in info["class_names"])
         identity = info["identity"]
         read_result(info)
+        for key in ("dataset", "dataset_checksum", "processing", "split"):
+            info[key]
     except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error).split("\n")[0]
         raise CheckpointError(f"{folder / 'run.json'}: not a run of coopsheaf ({reason})") from None

@@ -1,0 +1,296 @@
+"""The estimators, as somebody who knows scikit-learn would use them."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from graphs import generator
+from torch_geometric.data import Data
+from train.small import node_dataset, recipe
+
+from coopsheaf import CSNNClassifier, CSNNRegressor
+from coopsheaf.train.run import run_split
+
+FAST = {"hidden_channels": 4, "num_layers": 1, "stalk_dim": 2, "epochs": 15, "lr": 0.05}
+
+
+def graph(n: int = 60, classes: int = 3, seed: int = 0, **more: object) -> Data:
+    rng = generator(seed)
+    y = torch.arange(n) % classes
+    x = torch.randn(n, 5, generator=rng) + 3 * torch.nn.functional.one_hot(y, 5).float()
+    edge_index = torch.randint(0, n, (2, 3 * n), generator=rng)
+    return Data(x=x, edge_index=edge_index, y=y, **more)
+
+
+def masks(n: int = 60) -> dict[str, torch.Tensor]:
+    part = torch.arange(n) % 5
+    return {"train_mask": part < 3, "val_mask": part == 3, "test_mask": part == 4}
+
+
+@pytest.fixture(scope="module")
+def fitted() -> CSNNClassifier:
+    return CSNNClassifier(**FAST).fit(graph())
+
+
+def test_a_classifier_learns(fitted: CSNNClassifier) -> None:
+    data = graph()
+    prediction = fitted.predict(data)
+    assert prediction.shape == (60,)
+    assert prediction.dtype == np.int64
+    probabilities = fitted.predict_proba(data)
+    assert probabilities.shape == (60, 3)
+    np.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-5)
+    assert (probabilities.argmax(1) == prediction).all()
+    assert fitted.score(data) == pytest.approx((prediction == data.y.numpy()).mean())
+    assert fitted.score(data) > 0.8
+    assert fitted.scores_.keys() == {"train", "val", "test"}
+    assert fitted.classes_.tolist() == [0, 1, 2]
+
+
+def test_new_graphs_may_have_other_sizes_and_no_labels(fitted: CSNNClassifier) -> None:
+    other = graph(40, seed=5)
+    assert fitted.score(other) > 0.6
+    other.y = None
+    assert fitted.predict(other).shape == (40,)
+    with pytest.raises(ValueError, match="`data` must have a tensor `y`"):
+        fitted.score(other)
+
+
+def test_classes_keep_the_callers_numbers() -> None:
+    data = graph()
+    numbers = torch.tensor([2, 5, 11])
+    data.y = numbers[data.y]
+    model = CSNNClassifier(**FAST).fit(data)
+    assert model.classes_.tolist() == [2, 5, 11]
+    prediction = model.predict(data)
+    assert set(prediction) <= {2, 5, 11}
+    assert model.score(data) == pytest.approx((prediction == data.y.numpy()).mean())
+    assert model.score(data) > 0.8
+
+
+def test_a_score_does_not_depend_on_which_classes_are_there(fitted: CSNNClassifier) -> None:
+    """A graph with classes 1 and 2 only must not have them taken for 0 and 1."""
+    data = graph()
+    right = fitted.predict(data) == data.y.numpy()
+    some = data.y > 0
+    data.y = torch.where(some, data.y, -1)
+    assert fitted.score(data) == pytest.approx(right[some.numpy()].mean())
+    one = torch.zeros(60, dtype=torch.bool)
+    one[1] = True
+    assert fitted.score(data, mask=one) == float(right[1])
+    with pytest.raises(ValueError, match="must have labels to compare with"):
+        fitted.score(data, mask=~some)
+    data.y[0] = 7
+    with pytest.raises(ValueError, match=r"the classes of training, \[0, 1, 2\], or -1; got 7"):
+        fitted.score(data)
+
+
+def test_two_classes_are_scored_by_auroc() -> None:
+    data = graph(classes=2)
+    model = CSNNClassifier(**FAST).fit(data)
+    assert model.predict_proba(data).shape == (60, 2)
+    assert set(model.predict(data)) <= {0, 1}
+    assert model.run_.task.metric == "auroc"
+    assert model.score(data) > 0.9
+    data.y = data.y.float()
+    again = CSNNClassifier(**FAST).fit(data)
+    assert again.score(data) == model.score(data)
+
+
+def test_masks_are_used() -> None:
+    data = graph(**masks())
+    model = CSNNClassifier(**FAST).fit(data)
+    for part in ("train", "val", "test"):
+        assert model.score(data, mask=data[f"{part}_mask"]) == pytest.approx(model.scores_[part])
+    # Labels outside the masks decide nothing.
+    changed = data.clone()
+    changed.y[changed.test_mask] = 0
+    other = CSNNClassifier(**FAST).fit(changed)
+    np.testing.assert_array_equal(model.predict_proba(data), other.predict_proba(data))
+
+
+def test_one_of_several_splits() -> None:
+    data = graph()
+    part = torch.stack([torch.arange(60) % 5, torch.arange(60).flip(0) % 5], dim=1)
+    data.train_mask, data.val_mask, data.test_mask = part < 3, part == 3, part == 4
+    first, second = (CSNNClassifier(**FAST).fit(data, split=split) for split in (0, 1))
+    assert first.run_.info["split"] == 0
+    assert (first.predict_proba(data) != second.predict_proba(data)).any()
+    with pytest.raises(ValueError, match="`split` must be between 0 and 1"):
+        CSNNClassifier(**FAST).fit(data, split=2)
+
+
+def test_edge_weights_are_used(fitted: CSNNClassifier) -> None:
+    weight = torch.rand(180, generator=generator(3))
+    data = graph(edge_weight=weight)
+    model = CSNNClassifier(**FAST).fit(data)
+    assert (model.predict_proba(data) != model.predict_proba(graph())).any()
+    assert (model.predict_proba(data) != fitted.predict_proba(data)).any()
+    with pytest.raises(ValueError, match=r"`data\.edge_weight` must be finite and not negative"):
+        CSNNClassifier(**FAST).fit(graph(edge_weight=weight - 1))
+
+
+def test_regression() -> None:
+    data = graph()
+    data.y = data.x.sum(1) + 4
+    model = CSNNRegressor(**FAST | {"epochs": 60}).fit(data)
+    prediction = model.predict(data)
+    assert prediction.shape == (60,)
+    assert model.score(data) == pytest.approx(np.abs(prediction - data.y.numpy()).mean(), rel=1e-5)
+    assert model.score(data) < np.abs(data.y.numpy() - data.y.numpy().mean()).mean()
+    assert not hasattr(model, "predict_proba")
+    data.y[:50] = float("nan")
+    expected = np.abs(prediction[50:] - data.y[50:].numpy()).mean()
+    assert model.score(data) == pytest.approx(expected, rel=1e-5)
+
+
+def test_datasets_of_this_library() -> None:
+    dataset = node_dataset(60)
+    model = CSNNClassifier(**FAST).fit(dataset, split=1)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.predict(dataset).shape == (60,)
+    assert 0 <= model.score(dataset) <= 1
+    mask = dataset.test[1]
+    assert model.score(dataset, mask=mask) == pytest.approx(model.scores_["test"])
+
+
+@pytest.mark.parametrize(("kind", "task"), [(CSNNClassifier, "multiclass"), (CSNNClassifier, "binary"), (CSNNRegressor, "regression")])  # fmt: skip
+def test_saved_and_loaded_it_is_the_same(kind, task, tmp_path: Path) -> None:
+    data = graph(classes=2 if task == "binary" else 3)
+    data.y = data.y.float() * 1.5 if task == "regression" else data.y + 3
+    model = kind(**FAST, seed=4, norm="layer").fit(data)
+    model.save(tmp_path / "model")
+    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == [
+        "model.safetensors",
+        "run.json",
+    ]
+    back = kind.load(tmp_path / "model")
+    assert back.get_params() == model.get_params()
+    assert back.scores_ == model.scores_
+    assert back.classes_.tolist() == model.classes_.tolist()
+    np.testing.assert_array_equal(back.predict(data), model.predict(data))
+    assert back.score(data) == model.score(data)
+    back.save(str(tmp_path / "again"))  # paths may be texts
+    assert repr(kind.load(str(tmp_path / "again"))) == repr(model)
+
+
+def test_other_folders_are_refused(fitted: CSNNClassifier, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not a run"):
+        CSNNClassifier.load(tmp_path)
+    fitted.save(tmp_path / "model")
+    with pytest.raises(ValueError, match="must hold a CSNNRegressor; got CSNNClassifier"):
+        CSNNRegressor.load(tmp_path / "model")
+    run_split(recipe(epochs=1), node_dataset(), out=tmp_path / "run")
+    with pytest.raises(ValueError, match="must hold a CSNNClassifier; got another run"):
+        CSNNClassifier.load(tmp_path / "run")
+    (tmp_path / "model" / "run.json").write_text(json.dumps([]))
+    with pytest.raises(ValueError, match=r"run\.json: not a run of coopsheaf"):
+        CSNNClassifier.load(tmp_path / "model")
+
+
+def test_settings_are_read_changed_and_cloned() -> None:
+    model = CSNNClassifier(stalk_dim=4, dropout=0.5)
+    params = model.get_params()
+    assert params["stalk_dim"] == 4
+    assert params["learner"] == "mlp"
+    assert model.get_params(deep=False) == params
+    # What scikit-learn's clone does.
+    copied = type(model)(**{name: copy.deepcopy(value) for name, value in params.items()})
+    assert copied.get_params() == params
+    assert copied is not model
+    assert not hasattr(copied, "run_")
+    assert copied.set_params(lr=0.5, epochs=3) is copied
+    assert (copied.lr, copied.epochs) == (0.5, 3)
+    assert model.lr == 0.01
+    with pytest.raises(ValueError, match="unknown setting 'depth'; there are hidden_channels,"):
+        copied.set_params(depth=3)
+
+
+def test_it_shows_what_was_set() -> None:
+    assert repr(CSNNClassifier()) == "CSNNClassifier()"
+    assert repr(CSNNRegressor(stalk_dim=4, norm="layer")) == "CSNNRegressor(stalk_dim=4, norm='layer')"  # fmt: skip
+    assert eval(repr(CSNNClassifier(lr=0.5))).get_params() == CSNNClassifier(lr=0.5).get_params()
+
+
+def test_settings_take_effect_with_the_next_fit(fitted: CSNNClassifier) -> None:
+    data = graph()
+    model = CSNNClassifier(**FAST).fit(data)
+    before = model.predict_proba(data)
+    np.testing.assert_array_equal(before, fitted.predict_proba(data))  # the same seed
+    model.set_params(seed=1, epochs=2)
+    np.testing.assert_array_equal(model.predict_proba(data), before)
+    assert (model.fit(data).predict_proba(data) != before).any()
+    assert model.run_.info["result"]["epochs"] == 2
+
+
+def test_the_callers_data_is_not_changed(fitted: CSNNClassifier) -> None:
+    data = graph(edge_weight=torch.ones(180), **masks())
+    before = data.clone()
+    model = CSNNClassifier(**FAST).fit(data)
+    for call in (model.predict, model.predict_proba, model.score):
+        call(data)
+    assert data.keys() == before.keys()
+    for key, value in before.items():
+        assert torch.equal(data[key], value), key
+        assert not data[key].requires_grad
+
+
+def test_reports_come_after_every_epoch() -> None:
+    seen: list[int] = []
+    CSNNClassifier(**FAST).fit(graph(), report=lambda state: seen.append(state.epoch))
+    assert seen == list(range(1, 16))
+
+
+@pytest.mark.parametrize("call", ["predict", "predict_proba", "score"])
+def test_an_untrained_model_says_so(call: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="this CSNNClassifier is not trained yet: call fit first"):
+        getattr(CSNNClassifier(), call)(graph())
+    with pytest.raises(ValueError, match="not trained yet"):
+        CSNNClassifier().save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_targets_are_explained() -> None:
+    data = graph()
+    data.y = torch.rand(60, generator=generator(1))
+    with pytest.raises(ValueError, match="must be a target for binary or multiclass; it is one for regression"):  # fmt: skip
+        CSNNClassifier(**FAST).fit(data)
+    with pytest.raises(ValueError, match="must be a target for regression; it is one for multiclass"):  # fmt: skip
+        CSNNRegressor(**FAST).fit(node_dataset())
+    data.y = ["a", "b"] * 30
+    with pytest.raises(ValueError, match=r"`data\.y` must be a tensor; got list"):
+        CSNNClassifier(**FAST).fit(data)
+
+
+def test_wrong_features_are_explained(fitted: CSNNClassifier) -> None:
+    data = graph()
+    data.x = data.x[:, :4]
+    with pytest.raises(ValueError, match=r"`data.x` must have shape \(n, 5\), the features of training; got \(60, 4\)"):  # fmt: skip
+        fitted.predict(data)
+    data = graph()
+    data.x[3, 2] = float("nan")
+    with pytest.raises(ValueError, match=r"`data\.x` must be finite"):
+        fitted.predict(data)
+    with pytest.raises(ValueError, match="must be finite; row 3, column 2 is nan"):
+        CSNNClassifier(**FAST).fit(data)
+    with pytest.raises(ValueError, match="must have `x` and `edge_index`"):
+        fitted.predict(Data(x=graph().x))
+    with pytest.raises(ValueError, match="`data` must have `y`"):
+        CSNNClassifier(**FAST).fit(Data(x=graph().x, edge_index=graph().edge_index))
+
+
+def test_wrong_settings_are_explained() -> None:
+    for settings, message in (
+        ({"stalk_dim": 0}, "`stalk_dim` must be an integer of at least 1"),
+        ({"semantics": "mine"}, "`semantics` must be one of"),
+        ({"learner": "magic"}, "`learner` must be one of"),
+        ({"epochs": 0}, "`epochs` must be at least 1"),
+        ({"lr": float("nan")}, "`lr` must be finite"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            CSNNClassifier(**FAST | settings).fit(graph())
