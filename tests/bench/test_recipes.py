@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coopsheaf.bench.recipes import dump_toml, load_recipe, recipe_for, recipe_names
+from coopsheaf.bench.recipes import dump_toml, load_grid, load_recipe, recipe_for, recipe_names
 from coopsheaf.config import ConfigError
 from coopsheaf.models.registry import MODELS, BasicConfig, CSNNConfig
 from coopsheaf.train.config import TrainConfig
@@ -306,3 +306,18 @@ def test_a_recipe_knows_the_version_of_its_model() -> None:
     assert load_recipe("csnn/tolokers").version == MODELS["csnn"].version
     with pytest.raises(ValueError, match="`model` must be one of"):
         Recipe("no-such-model", None)
+
+
+def test_the_papers_grid_holds_the_published_settings() -> None:
+    """Every published setting is a point of the grid, dropout of squirrel aside."""
+    grid = load_grid("csnn")
+    assert grid["model.stalk_dim"] == [3, 4, 5]
+    for name in ("roman-empire", "amazon-ratings", "minesweeper", "tolokers", "questions"):
+        recipe = load_recipe(f"csnn/{name}")
+        for path, choices in grid.items():
+            section, field = path.split(".")
+            if path == "model.learner_layers" and recipe.model.learner == "mlp":
+                continue
+            assert getattr(getattr(recipe, section), field) in choices, (name, path)
+    with pytest.raises(ConfigError, match="no published search grid of 'pyg-mlp'"):
+        load_grid("pyg-mlp")

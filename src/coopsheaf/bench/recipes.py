@@ -9,8 +9,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from coopsheaf.config import ConfigError
-from coopsheaf.models.registry import find_model
+from coopsheaf.config import ConfigError, from_mapping
+from coopsheaf.models.registry import MODELS, find_model
+from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.recipe import Recipe, default_recipe, recipe_from_mapping
 
 if sys.version_info >= (3, 11):
@@ -25,7 +26,7 @@ def recipe_names() -> list[str]:
     return sorted(
         f"{model.name}/{file.name.removesuffix('.toml')}"
         for model in folder.iterdir()
-        if model.is_dir()
+        if model.is_dir() and model.name in MODELS
         for file in model.iterdir()
         if file.name.endswith(".toml")
     )
@@ -56,6 +57,23 @@ def recipe_for(model: str, dataset: str) -> Recipe:
     find_model(model)
     name = f"{model}/{dataset}"
     return load_recipe(name) if name in recipe_names() else default_recipe(model, dataset)
+
+
+def load_grid(model: str) -> dict[str, list[Any]]:
+    """The published search grid of a model: the values of each ``section.field``."""
+    config = find_model(model).config
+    file = resources.files("coopsheaf") / "recipes" / "grids" / f"{model}.toml"
+    if not file.is_file():
+        raise ConfigError(f"there is no published search grid of {model!r}")
+    sections = {"model": config, "train": TrainConfig}
+    values = tomllib.loads(file.read_text(encoding="utf-8"))
+    grid = {}
+    for section, kind in sections.items():
+        for field, choices in values.get(section, {}).items():
+            for choice in choices:  # every value must fit its field
+                from_mapping(kind, {field: choice}, f"grids/{model}.toml: [{section}]")
+            grid[f"{section}.{field}"] = choices
+    return grid
 
 
 def dump_toml(recipe: Recipe) -> str:
