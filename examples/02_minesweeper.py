@@ -50,7 +50,7 @@ show.table(["model", "parameters", "val AUROC", "test AUROC", "seconds"], rows)
 print(
     f"""
 Each run is a folder with run.json (settings, curve, scores) and model.safetensors: {folder}
-Next:
+Next (`source .venv/bin/activate` if the command is not found):
   coopsheaf train --help                          your own tables, or a dataset by name
   coopsheaf train minesweeper-generated           the published CSNN settings (slower, better)
   coopsheaf predict {folder}/csnn -o mines.csv
