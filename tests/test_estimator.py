@@ -294,3 +294,10 @@ def test_wrong_settings_are_explained() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             CSNNClassifier(**FAST | settings).fit(graph())
+
+
+def test_a_folder_with_a_run_is_not_overwritten(tmp_path: Path) -> None:
+    model = CSNNClassifier(epochs=2).fit(Data(x=torch.randn(40, 3), edge_index=torch.randint(0, 40, (2, 80)), y=torch.arange(40) % 2))  # fmt: skip
+    model.save(tmp_path / "run")
+    with pytest.raises(ValueError, match="holds a run already"):
+        model.save(tmp_path / "run")

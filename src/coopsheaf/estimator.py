@@ -113,14 +113,21 @@ class _Estimator:
         logits, y = self._outputs(data), self._targets(data)
         known = ~torch.isnan(y) if y.is_floating_point() else y >= 0
         if mask is not None:
+            if mask.dtype != torch.bool or mask.shape != known.shape:
+                raise ValueError(
+                    f"`mask` must be a boolean tensor of shape {tuple(known.shape)}; got "
+                    f"{mask.dtype} of shape {tuple(mask.shape)}"
+                )
             known = known & mask
         if not known.any():
             raise ValueError("`data.y` must have labels to compare with; it has none there")
         return self._run().task.score(logits[known], y[known])
 
     def save(self, folder: str | Path) -> None:
-        """Write the trained model as a run: safetensors and JSON."""
+        """Write the trained model as a run, safetensors and JSON, into a folder without one."""
         run = self._run()
+        if (Path(folder) / "run.json").exists():
+            raise ValueError(f"{folder}: holds a run already; choose another folder")
         settings = {"name": type(self).__name__, "classes": self.classes_.tolist()}
         info = run.info | {"estimator": settings | self.get_params()}
         save_run(replace(run, info=info), Path(folder))
@@ -140,6 +147,10 @@ class _Estimator:
         return estimator
 
     def _dataset(self, data: Data | NodeDataset) -> NodeDataset:
+        if not isinstance(data, Data | NodeDataset):
+            raise ValueError(
+                f"`data` must be a PyG Data or a NodeDataset; got {type(data).__name__}"
+            )
         if not isinstance(data, NodeDataset):
             if data.y is not None and not isinstance(data.y, Tensor):
                 raise ValueError(f"`data.y` must be a tensor; got {type(data.y).__name__}")

@@ -136,7 +136,7 @@ def test_an_output_file_is_not_overwritten(program: Program, trained: Path) -> N
     assert "out.csv: exists already; use --force" in program("predict", trained / "run", "-o", "out.csv").error  # fmt: skip
     assert Path("out.csv").read_text() == "mine"
     program.ok("predict", trained / "run", "-o", "out.csv", "--force")
-    assert Path("out.csv").read_text("utf-8").startswith("id,prediction")
+    assert Path("out.csv").read_text("utf-8").startswith("person,prediction")
 
 
 def test_a_folder_with_a_run_is_not_overwritten(program: Program, trained: Path) -> None:
@@ -289,3 +289,13 @@ def test_weights_count_in_predictions_too(program: Program, tmp_path: Path) -> N
     assert Path("heavier.csv").read_bytes() != Path("own.csv").read_bytes()
     edges.write_text("\n".join(line.rsplit(",", 1)[0] for line in [header, *rows]) + "\n")
     assert f"{edges} has no column 'strength' (wanted as the edge weight)" in program(*words, "no.csv").error  # fmt: skip
+
+
+def test_columns_may_come_in_another_order(program: Program, trained: Path, tmp_path: Path) -> None:
+    program.ok("predict", trained / "run", "-o", "out.csv")
+    turned = tmp_path / "turned.csv"
+    with turned.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(row[::-1] for row in read_csv(trained / "nodes.csv"))
+    edges = trained / "edges.csv"
+    program.ok("predict", trained / "run", "--nodes", turned, "--edges", edges, "-o", "again.csv")
+    assert Path("again.csv").read_bytes() == Path("out.csv").read_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -172,3 +173,20 @@ def test_seeds_have_a_range(seed: int) -> None:
     with pytest.raises(ValueError, match="`seed` must be"):
         recipe(seed=seed)
     run_split(recipe(epochs=1, seed=2**32 - 1), node_dataset())
+
+
+def test_targets_of_any_size_are_learned() -> None:
+    """Better than the mean of the targets, in the units of the targets."""
+    dataset = node_dataset(200, task="regression")
+    dataset = replace(dataset, y=200_000 + 50_000 * dataset.x[:, 0])
+    _, result = run_split(recipe(epochs=60), dataset)
+    test = dataset.test[0]
+    guess = dataset.y[dataset.train[0]].mean()
+    assert result.scores["test"] < 0.6 * (dataset.y[test] - guess).abs().mean()
+
+
+def test_an_undefined_validation_metric_is_an_error() -> None:
+    dataset = node_dataset(task="binary")
+    one = dataset.val & (dataset.y == 1)
+    with pytest.raises(ValueError, match="the validation metric, auroc, was never defined"):
+        run_split(recipe(epochs=2), replace(dataset, val=one))

@@ -226,3 +226,11 @@ def test_a_run_that_came_to_nothing_leaves_nothing(options: dict, tmp_path: Path
     with pytest.raises(ValueError, match=r"the loss became|needs classes"):
         run_split(recipe(**options), dataset, out=tmp_path / "run")
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["notes.txt"]
+
+
+def test_regressions_read_back_with_their_units(tmp_path: Path) -> None:
+    dataset = node_dataset(task="regression")
+    run, _ = run_split(recipe(), dataset, out=tmp_path / "run")
+    back = load_run(tmp_path / "run")
+    expected = run.model(dataset.x, dataset.edge_index)
+    assert torch.equal(back.model(dataset.x, dataset.edge_index), expected)

@@ -86,6 +86,7 @@ def bench(
     *,
     results: Path,
     work: Path,
+    extra: dict[str, Any] | None = None,
     progress: Callable[[int], Progress] = lambda split: nullcontext(None),
     should_stop: Callable[[], bool] | None = None,
     checkpoint_seconds: float = 30.0,
@@ -101,6 +102,7 @@ def bench(
         splits: which splits.
         results: folder of the records.
         work: folder of unfinished and finished runs; an unfinished one is continued.
+        extra: what else each ``run.json`` shall hold.
         progress: makes the progress report of a split, for as long as it runs.
         should_stop: asked after every epoch.
         checkpoint_seconds: seconds between two states.
@@ -122,6 +124,7 @@ def bench(
                     split,
                     out=work / name,
                     resume=True,
+                    extra=extra,
                     report=report,
                     should_stop=should_stop,
                     checkpoint_seconds=checkpoint_seconds,

@@ -32,6 +32,10 @@ class Tables:
     """Features to treat as categories even if they are numbers."""
     split_column: str | None = None
     """Column that says train, val or test; by default a stratified 60/20/20 split."""
+    source: str | None = None
+    """Column of the edge table with the sources; the first one by default."""
+    edge_target: str | None = None
+    """Column of the edge table with the targets; the second one by default."""
     weight: str | None = None
     """Column of the edge table with weights."""
     task: str | None = None
@@ -58,8 +62,8 @@ class Train:
     this dataset."""
     set: Set = ()
     """Override a setting, e.g. --set model.stalk_dim=4; may be repeated."""
-    splits: str = "0"
-    """Splits to run: 0, 0-9 or 0,2,5."""
+    splits: str | None = None
+    """Splits to run: 0, 0-9 or 0,2,5; the first by default. Own tables have one."""
     epochs: int | None = None
     """At most this many epochs; short for --set train.epochs=N."""
     seed: int | None = None
@@ -122,8 +126,8 @@ class Bench:
 
     recipes: Positional[tuple[str, ...]]
     """Names of recipes (model/dataset) or TOML files."""
-    splits: str = "0-9"
-    """Splits to run: 0, 0-9 or 0,2,5."""
+    splits: str | None = None
+    """Splits to run: 0, 0-9 or 0,2,5; all by default."""
     set: Set = ()
     """Override a setting of every recipe; may be repeated."""
     data_dir: Path | None = None

@@ -31,6 +31,10 @@ def run(command: Any) -> int:
         return _fail(str(error))
     except RecursionError:
         return _fail("a file is nested too deeply to be read")
+    except RuntimeError as error:
+        if "memory" not in str(error):
+            raise
+        return _fail("not enough memory for these settings; make the model or the batch smaller")
     except MemoryError as error:
         return _fail(f"not enough memory ({error})" if str(error) else "not enough memory")
 

@@ -11,12 +11,13 @@ from typing import Any
 
 from coopsheaf.cli import args, show
 from coopsheaf.data.dataset import NodeDataset
-from coopsheaf.data.tables import TableData, load_tables
+from coopsheaf.data.tables import TableData, load_tables, read_table
 from coopsheaf.train.checkpoint import CheckpointError
 from coopsheaf.train.run import Run
 
 OPTIONS = {
-    "target", "id", "features", "categorical", "split", "weight", "task", "undirected", "seed",
+    "target", "id", "features", "categorical", "split", "source", "edge_target", "weight", "task",
+    "undirected", "seed",
 }  # fmt: skip
 
 
@@ -26,10 +27,13 @@ def read_own(tables: args.Tables, seed: int) -> tuple[NodeDataset, dict[str, Any
         raise ValueError("--nodes and --edges go together: a table of nodes and one of edges")
     options = {
         "target": tables.target,
-        "id": tables.id,
+        # By its name, so that tables with another order of columns mean the same.
+        "id": tables.id or next(iter(read_table(tables.nodes).columns)),
         "features": tables.features,
         "categorical": tables.categorical,
         "split": tables.split_column,
+        "source": tables.source,
+        "edge_target": tables.edge_target,
         "weight": tables.weight,
         "task": tables.task,
         "undirected": tables.undirected,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -40,12 +41,14 @@ def train(command: args.Train) -> int:
     extra: dict[str, Any] = {}
     dataset: NodeDataset | GraphDataset
     if own:
+        if command.splits is not None:
+            raise ValueError("--splits goes with the name of a dataset; own tables have one split")
         dataset, extra = read_own(tables, recipe.train.seed)
         splits = [0]
     else:
         dataset = _load(recipe, command.data_dir)
-        extra = {"data_dir": None if command.data_dir is None else str(command.data_dir.resolve())}
-        splits = show.parse_splits(command.splits, dataset.num_splits)
+        extra = _whereabouts(command.data_dir)
+        splits = show.parse_splits(command.splits or "0", dataset.num_splits)
     if command.out is not None and len(splits) > 1:
         raise ValueError("--out takes one run; leave it out, or choose one split")
     _introduce(recipe, dataset)
@@ -90,7 +93,8 @@ def bench(command: args.Bench) -> int:
         raise ValueError("name at least one recipe, e.g. csnn/tolokers")
     for recipe in recipes:
         dataset = _load(recipe, command.data_dir)
-        splits = show.parse_splits(command.splits, dataset.num_splits)
+        every = f"0-{dataset.num_splits - 1}"
+        splits = show.parse_splits(command.splits or every, dataset.num_splits)
         _introduce(recipe, dataset)
         done = 0
         with show.stoppable() as stopped:
@@ -100,6 +104,7 @@ def bench(command: args.Bench) -> int:
                 splits,
                 results=command.results,
                 work=command.work,
+                extra=_whereabouts(command.data_dir),
                 progress=lambda split: show.progress(f"split {split}"),
                 should_stop=stopped,
             ):
@@ -114,6 +119,12 @@ def bench(command: args.Bench) -> int:
             return 130
     show.say(f"records: {command.results}   tables: coopsheaf report --results {command.results}")
     return 0
+
+
+def _whereabouts(data_dir: Path | None) -> dict[str, Any]:
+    """Where the files of the data were looked for first, so that a run finds them again."""
+    folder = data_dir or os.environ.get("COOPSHEAF_DATA")
+    return {"data_dir": None if not folder else str(Path(folder).resolve())}
 
 
 def _score(value: float | None) -> str:
@@ -143,6 +154,11 @@ def _recipe(command: args.Train, own: bool) -> Recipe:
         raise ValueError(
             "--set data.* is for datasets by name; for tables there is --undirected, and features "
             "are standardised as they are read"
+        )
+    if command.dataset is not None and recipe.data.name != command.dataset:
+        raise ValueError(
+            f"--set data.name={recipe.data.name}: the dataset is {command.dataset!r} already; name "
+            "one of the two"
         )
     for field in ("epochs", "seed"):
         value = getattr(command, field)

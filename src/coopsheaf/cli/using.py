@@ -110,6 +110,8 @@ def _data(
             edges,
             target=tables["target"] if labelled else None,
             id=tables["id"],
+            source=tables["source"],
+            edge_target=tables["edge_target"],
             weight=tables["weight"],
             task=run.task.kind,
             encoder=FeatureEncoder.from_json(run.info["encoder"]),

@@ -82,6 +82,14 @@ def from_data(
     return _assemble(name, features, edge_index, weight, data.y, masks, task, seed)
 
 
+def _metric(task: str, y: Tensor, *parts: Tensor) -> str:
+    """AUROC needs both classes in every part it is computed on; accuracy does not."""
+    if task != "binary":
+        return METRIC_OF_TASK[task]
+    both = all(len(y[mask].unique()) == 2 for part in parts for mask in part if mask.any())
+    return "auroc" if both else "accuracy"
+
+
 def _assemble(
     name: str,
     x: Tensor,
@@ -114,7 +122,7 @@ def _assemble(
         val=val,
         test=test,
         task=task,
-        metric=METRIC_OF_TASK[task],
+        metric=_metric(task, targets, val, test),
         class_names=class_names,
         edge_weight=weight,
     )

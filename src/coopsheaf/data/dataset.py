@@ -236,7 +236,8 @@ def _merge(
 
 def _process_features(x: Tensor, kind: str) -> Tensor:
     if kind == "row-normalized":
-        return x / x.sum(-1, keepdim=True).clamp(min=1)
+        total = x.sum(-1, keepdim=True)
+        return x / torch.where(total == 0, 1.0, total)
     if kind == "standardized":
         return (x - x.mean(0)) / x.std(0, unbiased=False).clamp(min=1e-12)
     return x

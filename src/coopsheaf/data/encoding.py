@@ -175,9 +175,21 @@ def _fit_column(
         numbers, row = _numbers(table, name)
         if row is None:
             return _fit_numeric(table, name, numbers[train])
+        # The training rows alone decide what a column is.
+        seen_in_training = [cells[i] for i in np.flatnonzero(train).tolist()]
+        if not any(map(_is_text, seen_in_training)) and not all(map(is_missing, seen_in_training)):
+            raise DataError(
+                f"{table.at(row, name)}: the column is numeric in all training rows; "
+                f"{show(cells[row])} is no number: correct the cell, leave it empty, or mark the "
+                "column as categorical"
+            )
         _check_not_free_text(table, name, row)
     seen = {cells[i] for i in np.flatnonzero(train).tolist()}
     return CategoricalColumn(name, tuple(sorted(v for v in seen if not is_missing(v))))
+
+
+def _is_text(cell: str) -> bool:
+    return parse_number(cell) is None and not is_missing(cell)
 
 
 def _fit_numeric(table: Table, name: str, numbers: NDArray[np.float64]) -> NumericColumn:

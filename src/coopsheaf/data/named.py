@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +22,14 @@ GENERATED: dict[str, tuple[Callable[[], NodeDataset], Processing, str]] = {
 
 def default_processing(name: str) -> Processing:
     """What is done to a dataset unless a recipe says otherwise."""
-    return GENERATED[name][1] if name in GENERATED else dataset_info(name).processing
+    if name in GENERATED:
+        return GENERATED[name][1]
+    if name not in DATASETS:
+        close = difflib.get_close_matches(name, all_names(), n=3)
+        hint = f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
+        names = ", ".join(map(repr, all_names()))
+        raise ValueError(f"the dataset must be one of {names}; got {name!r}{hint}")
+    return dataset_info(name).processing
 
 
 def load_named(

@@ -139,6 +139,11 @@ def fit(
     state.seconds = before + time.monotonic() - start
     save()
     if not interrupted:
+        if state.best_epoch == 0:
+            raise ValueError(
+                f"the validation metric, {task.metric}, was never defined (too few labels, or one "
+                "class only), so no epoch can be selected; choose another split"
+            )
         model.load_state_dict(best)
     scores = {part: state.best.get(part, math.nan) for part in PARTS}
     return FitResult(

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import platform
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,7 +16,7 @@ from typing import Any
 
 import torch
 import torch_geometric
-from torch import nn
+from torch import Tensor, nn
 
 import coopsheaf
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
@@ -49,13 +50,53 @@ class Run:
     info: dict[str, Any] = field(repr=False)
 
 
+class Rescaled(nn.Module):
+    """A network whose outputs are in the units of the targets it was trained on.
+
+    Networks start with outputs around zero and move in small steps: prices in the thousands
+    would take them for ever.
+    """
+
+    def __init__(self, network: nn.Module, out_channels: int) -> None:
+        super().__init__()
+        self.network = network
+        self.register_buffer("shift", torch.zeros(out_channels))
+        self.register_buffer("scale", torch.ones(out_channels))
+
+    @torch.no_grad()
+    def fit(self, y: Tensor) -> None:
+        """Take mean and deviation from the training targets, ``(n,)`` or ``(n, k)``, NaN aside."""
+        for k, column in enumerate(y.reshape(y.shape[0], -1).unbind(1)):
+            known = column[~torch.isnan(column)]
+            if known.numel():
+                self.get_buffer("shift")[k] = known.mean()
+                spread = known.std(correction=0)
+                self.get_buffer("scale")[k] = spread if spread > 0 else 1.0
+
+    def forward(self, *arguments: Any, **options: Any) -> Tensor:
+        out = self.network(*arguments, **options)
+        return out * self.get_buffer("scale") + self.get_buffer("shift")
+
+
+def _build(
+    recipe: Recipe, in_channels: int, out_channels: int, *, graph_level: bool, task: str
+) -> nn.Module:
+    model = recipe.model.build(in_channels, out_channels, graph_level=graph_level)
+    if task == "regression":
+        model = Rescaled(model, out_channels)
+    return model.to(train_dtype(recipe.train))
+
+
 def build_model(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> nn.Module:
     """The recipe's network for a dataset, its parameters drawn from the recipe's seed."""
     torch.manual_seed(recipe.train.seed)
-    model = recipe.model.build(
-        dataset.num_features, dataset.out_channels, graph_level=isinstance(dataset, GraphDataset)
+    return _build(
+        recipe,
+        dataset.num_features,
+        dataset.out_channels,
+        graph_level=isinstance(dataset, GraphDataset),
+        task=dataset.task,
     )
-    return model.to(train_dtype(recipe.train))
 
 
 def make_feed(
@@ -104,6 +145,9 @@ def run_split(
     model = build_model(recipe, dataset)
     task = Task(dataset.task, dataset.metric)
     feed = make_feed(dataset, split, recipe, fabric.device)
+    if isinstance(model, Rescaled):
+        model.fit(feed.train_targets())
+    _reset_peak_memory()
     info = describe(recipe, dataset, split, model)
     info |= extra or {}
     state_path = None if out is None else out / "state.safetensors"
@@ -237,8 +281,18 @@ def versions() -> dict[str, str]:
     }
 
 
+def _reset_peak_memory() -> None:
+    """Let the peak be that of the run, not of what the process did before; Linux only."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
 def peak_memory_mb() -> float:
-    """The largest resident size of this process so far, in MB."""
+    """The largest resident size of this process, in MB; on Linux since the run began."""
+    with suppress(OSError):
+        line = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        if line is not None:
+            return int(line[1]) / 2**10
     try:
         import resource
     except ImportError:  # not on Windows
@@ -258,9 +312,13 @@ def load_run(folder: Path) -> Run:
     try:
         recipe = recipe_from_mapping(info["recipe"], f"{folder / 'run.json'}")
         find_model(recipe.model_name)
-        model = recipe.model.build(
-            info["in_channels"], info["out_channels"], graph_level=info["level"] == "graph"
-        ).to(train_dtype(recipe.train))
+        model = _build(
+            recipe,
+            info["in_channels"],
+            info["out_channels"],
+            graph_level=info["level"] == "graph",
+            task=info["task"],
+        )
         task = Task(info["task"], info["metric"])
         names = tuple(str(name) for name in info["class_names"])
         identity = info["identity"]
