@@ -7,9 +7,9 @@ import math
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from bench.example import make
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,22 +22,6 @@ from coopsheaf.bench.records import (
 )
 
 WRITERS, LINES = 4, 250
-
-
-def make(**changes: Any) -> Record:
-    values: dict[str, Any] = {
-        "model": "csnn",
-        "dataset": "tolokers",
-        "split": 0,
-        "seed": 43,
-        "semantics": "paper",
-        "metric": "auroc",
-        "val": 0.86,
-        "test": 0.85,
-        "best_epoch": 12,
-        "config_hash": "0123456789abcdef",
-    }
-    return Record(**(values | changes))
 
 
 WRITE_MANY = """

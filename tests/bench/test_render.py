@@ -4,33 +4,16 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
-from typing import Any
 
 import pytest
+from bench.example import make
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopsheaf.bench.layout import layout
-from coopsheaf.bench.records import Record
 from coopsheaf.bench.render import FORMATS, html_fragment, render
 
 HOSTILE = "<script>alert('x')</script> & \"q\" | a_b %5 $x$ {#} ~^ \\end{table}\n\x00`*[1](x)"
-
-
-def make(**changes: Any) -> Record:
-    values: dict[str, Any] = {
-        "model": "csnn",
-        "dataset": "tolokers",
-        "split": 0,
-        "seed": 43,
-        "semantics": "paper",
-        "metric": "auroc",
-        "val": 0.86,
-        "test": 0.85,
-        "best_epoch": 12,
-        "config_hash": "a",
-    }
-    return Record(**(values | changes))
 
 
 RECORDS = [

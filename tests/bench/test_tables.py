@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.example import make
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,24 +17,6 @@ from coopsheaf.bench.layout import Line, Table, format_score, layout
 from coopsheaf.bench.published import PUBLISHED, TABLES
 from coopsheaf.bench.records import Record, append_record, read_records
 from coopsheaf.bench.tables import expected_runs, select, summarise
-
-
-def make(**changes: Any) -> Record:
-    values: dict[str, Any] = {
-        "model": "csnn",
-        "dataset": "tolokers",
-        "split": 0,
-        "seed": 43,
-        "semantics": "paper",
-        "metric": "auroc",
-        "val": 0.86,
-        "test": 0.85,
-        "best_epoch": 12,
-        "config_hash": "a",
-        "seconds_per_epoch": 0.5,
-        "processing": {"direction": "undirected"},
-    }
-    return Record(**(values | changes))
 
 
 def splits(tests: list[float], **changes: Any) -> list[Record]:

@@ -15,20 +15,13 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from coopsheaf.checks import check_choice
-from coopsheaf.data.dataset import TASKS, NodeDataset
+from coopsheaf.data.dataset import TASKS, NodeDataset, default_metric
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show
 from coopsheaf.data.networkx_graphs import from_networkx
 from coopsheaf.data.splits import stratified_split
 
 __all__ = ["from_arrays", "from_data", "from_networkx"]
-
-METRIC_OF_TASK = {
-    "binary": "auroc",
-    "multiclass": "accuracy",
-    "multilabel": "ap",
-    "regression": "mae",
-}
 
 
 def from_arrays(
@@ -82,14 +75,6 @@ def from_data(
     return _assemble(name, features, edge_index, weight, data.y, masks, task, seed)
 
 
-def _metric(task: str, y: Tensor, *parts: Tensor) -> str:
-    """AUROC needs both classes in every part it is computed on; accuracy does not."""
-    if task != "binary":
-        return METRIC_OF_TASK[task]
-    both = all(len(y[mask].unique()) == 2 for part in parts for mask in part if mask.any())
-    return "auroc" if both else "accuracy"
-
-
 def _assemble(
     name: str,
     x: Tensor,
@@ -122,7 +107,7 @@ def _assemble(
         val=val,
         test=test,
         task=task,
-        metric=_metric(task, targets, val, test),
+        metric=default_metric(task, targets, val, test),
         class_names=class_names,
         edge_weight=weight,
     )

@@ -45,6 +45,25 @@ FEATURES = {
 }
 
 
+METRIC_OF_TASK = {
+    "binary": "auroc",
+    "multiclass": "accuracy",
+    "multilabel": "ap",
+    "regression": "mae",
+}
+
+
+def default_metric(task: str, y: Tensor, *masks: Tensor) -> str:
+    """The metric of a task on parts of the nodes, each mask ``(splits, n)``.
+
+    AUROC needs both classes in every part it is computed on; accuracy does not.
+    """
+    if task != "binary":
+        return METRIC_OF_TASK[task]
+    both = all(len(y[mask].unique()) == 2 for part in masks for mask in part if mask.any())
+    return "auroc" if both else "accuracy"
+
+
 @dataclass(frozen=True)
 class Processing:
     """How a stored graph becomes the graph a model sees."""

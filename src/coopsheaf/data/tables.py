@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from coopsheaf.checks import check_choice
-from coopsheaf.data.dataset import NodeDataset, Processing
+from coopsheaf.data.dataset import NodeDataset, Processing, default_metric
 from coopsheaf.data.delimited import Table, read_table
 from coopsheaf.data.encoding import CategoricalColumn, FeatureEncoder, TransformReport, is_missing
 from coopsheaf.data.errors import DataError
@@ -152,7 +152,7 @@ def load_tables(
         val=masks[1][None],
         test=masks[2][None],
         task=targets.task,
-        metric=_metric(targets, masks),
+        metric=default_metric(targets.task, targets.y, masks[1:]),
         class_names=targets.class_names,
         node_ids=tuple(index),
         edge_weight=edge_weight,
@@ -345,14 +345,6 @@ def _feature_columns(
                 f"{show_list(names) or 'them (there are none)'}"
             )
     return names
-
-
-def _metric(targets: Targets, masks: Tensor) -> str:
-    """AUROC needs both classes in each part it is computed on; accuracy does not."""
-    if targets.task == "regression":
-        return "mae"
-    both = all(len(targets.y[mask].unique()) == 2 for mask in masks[1:] if mask.any())
-    return "auroc" if targets.task == "binary" and both else "accuracy"
 
 
 def _checksum(*tables: Table) -> str:
