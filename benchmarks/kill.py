@@ -24,7 +24,7 @@ import torch
 
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.synthetic import contextual_sbm
-from coopsheaf.models.registry import CSNNConfig
+from coopsheaf.models.configs.csnn import CSNNConfig
 from coopsheaf.train.checkpoint import load_tensors
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.recipe import Recipe

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from coopsheaf.cli import show
 from coopsheaf.data.named import load_named
-from coopsheaf.models.registry import CSNNConfig, PyGGCNConfig, PyGMLPConfig
+from coopsheaf.models.configs.csnn import CSNNConfig
+from coopsheaf.models.configs.plain import MLPConfig, PlainGCNConfig
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.recipe import Recipe
 from coopsheaf.train.run import run_split
@@ -30,8 +31,8 @@ csnn = CSNNConfig(
 )
 rows = []
 for name, model, lr in (
-    ("pyg-mlp", PyGMLPConfig(), 0.01),
-    ("pyg-gcn", PyGGCNConfig(), 0.01),
+    ("mlp", MLPConfig(num_layers=3, dropout=0.2), 0.01),
+    ("gcn-plain", PlainGCNConfig(num_layers=3, dropout=0.2), 0.01),
     ("csnn", csnn, 0.02),
 ):
     recipe = Recipe(name, model, train=TrainConfig(lr=lr, epochs=epochs, eval_every=2, seed=0))

@@ -48,6 +48,49 @@ def test_reverse_is_the_graph_of_the_reversed_edges() -> None:
         assert torch.equal(got, want)
 
 
+@settings(deadline=None, max_examples=50)
+@given(graphs())
+def test_self_loops_come_last_in_the_list_and_in_every_row(graph: Graph) -> None:
+    n = graph.num_nodes
+    loops = torch.arange(n).expand(2, n)
+    got, expected = graph.with_self_loops(), Graph(torch.cat([graph.edge_index, loops], dim=1), n)
+    assert torch.equal(got.edge_index, expected.edge_index)
+    for one, other in zip(
+        (*got.by_target, *got.by_source),
+        (*expected.by_target, *expected.by_source),
+        strict=True,
+    ):
+        assert torch.equal(one, other)
+
+
+@settings(deadline=None, max_examples=50)
+@given(graphs())
+def test_partners_are_the_reversed_edges(graph: Graph) -> None:
+    both_ways = torch.cat([graph.edge_index, graph.edge_index.flip(0)], dim=1)
+    doubled = Graph(both_ways, graph.num_nodes)
+    partner = doubled.partners()
+    assert torch.equal(both_ways[:, partner], both_ways.flip(0))
+    assert torch.equal(partner[partner], torch.arange(doubled.num_edges))
+
+
+def test_a_lone_edge_has_no_partner() -> None:
+    with pytest.raises(ValueError, match=r"both ways; \(2, 1\) is there without its reverse"):
+        Graph(EDGES).partners()
+    with pytest.raises(ValueError, match="a parallel edge occurs more often"):
+        Graph(torch.tensor([[0, 0, 1], [1, 1, 0]])).partners()
+
+
+def test_what_is_derived_is_derived_once_and_not_copied() -> None:
+    graph = Graph(EDGES, 4)
+    assert graph.with_self_loops() is graph.with_self_loops()
+    calls = []
+    for _ in range(2):
+        graph.remember("count", lambda graph: calls.append(graph))
+    assert calls == [graph]
+    assert graph.reverse().with_self_loops() is not graph.with_self_loops()
+    assert copy.deepcopy(graph)._memo == {}
+
+
 def test_edges_keep_their_order_and_number_of_nodes() -> None:
     graph = Graph(EDGES)
     assert torch.equal(graph.edge_index, EDGES)

@@ -17,7 +17,7 @@ from typing_extensions import Self
 
 from coopsheaf.data.convert import from_data
 from coopsheaf.data.dataset import NodeDataset
-from coopsheaf.models.registry import CSNNConfig
+from coopsheaf.models.configs.csnn import CSNNConfig
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.loop import EpochReport
 from coopsheaf.train.recipe import Recipe

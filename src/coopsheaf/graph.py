@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -12,6 +12,8 @@ from torch_geometric import EdgeIndex
 
 from coopsheaf.checks import check_int
 from coopsheaf.tensor_checks import check_tensor
+
+Derived = TypeVar("Derived")
 
 
 class CSR(NamedTuple):
@@ -49,8 +51,9 @@ class Graph:
     target: Tensor  # (m,)
     by_target: CSR
     by_source: CSR
+    _memo: dict[str, Any]
 
-    __slots__ = ("by_source", "by_target", "source", "target")
+    __slots__ = ("_memo", "by_source", "by_target", "source", "target")
 
     def __init__(self, edge_index: Tensor, num_nodes: int | None = None) -> None:
         edge_index = _check_edge_index(edge_index)
@@ -94,6 +97,32 @@ class Graph:
         """The same edges in the other direction; nothing is sorted again."""
         return self._build(self.target, self.source, self.by_source, self.by_target)
 
+    def remember(self, name: str, make: Callable[[Graph], Derived]) -> Derived:
+        """What ``make`` derives from this graph, derived at the first call and kept under ``name``.
+
+        For what depends on nothing learned. Compilers see ``make`` itself.
+        """
+        if torch.compiler.is_compiling():
+            return make(self)
+        if name not in self._memo:
+            self._memo[name] = make(self)
+        return self._memo[name]
+
+    def with_self_loops(self) -> Graph:
+        """This graph with one more edge from every node to itself, after all others.
+
+        Loops that are there already stay: such a node then has two. Nothing is sorted again.
+        """
+        return self.remember("self-loops", _add_self_loops)
+
+    def partners(self) -> Tensor:
+        """Where the reverse of each edge is, ``(m,)``: for edge e = j→i an edge i→j.
+
+        Every edge must be there both ways; parallel edges are paired in the order in which they
+        are listed, and a self-loop is its own partner.
+        """
+        return self.remember("partners", _find_partners)
+
     def to(self, device: torch.device | str) -> Graph:
         """A copy on another device."""
         return self._build(
@@ -114,6 +143,7 @@ class Graph:
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "by_target", by_target)
         object.__setattr__(self, "by_source", by_source)
+        object.__setattr__(self, "_memo", {})
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
@@ -165,6 +195,54 @@ def as_graph(edge_index: Tensor | Graph, num_nodes: int | None = None) -> Graph:
             f"`edge_index` is a graph of {edge_index.num_nodes} nodes; expected {num_nodes} nodes"
         )
     return edge_index
+
+
+def _add_self_loops(graph: Graph) -> Graph:
+    nodes = torch.arange(graph.num_nodes, device=graph.device)
+
+    def insert(csr: CSR) -> CSR:
+        # Row i moves up by i places; its loop comes last.
+        degree = csr.ptr.diff()
+        kept = torch.arange(csr.other.shape[0], device=graph.device)
+        kept = kept + torch.repeat_interleave(nodes, degree, output_size=csr.other.shape[0])
+        loop = csr.ptr[1:] + nodes
+        place = torch.cat([kept, loop])
+        other = torch.empty_like(place).scatter(0, place, torch.cat([csr.other, nodes]))
+        edge = torch.cat([csr.edge, graph.num_edges + nodes])
+        edge = torch.empty_like(place).scatter(0, place, edge)
+        return CSR(csr.ptr + torch.arange(graph.num_nodes + 1, device=graph.device), other, edge)
+
+    return Graph._build(
+        torch.cat([graph.source, nodes]),
+        torch.cat([graph.target, nodes]),
+        insert(graph.by_target),
+        insert(graph.by_source),
+    )
+
+
+def _find_partners(graph: Graph) -> Tensor:
+    # The k-th edge by (source, target) is the reverse of the k-th by (target, source).
+    there = graph.source * graph.num_nodes + graph.target
+    back = graph.target * graph.num_nodes + graph.source
+    there, order = torch.sort(there, stable=True)
+    back, reverse_order = torch.sort(back, stable=True)
+    rule = "`edge_index` must hold every edge both ways"
+    if torch.compiler.is_compiling():
+        torch._assert_async((there == back).all(), rule)
+    elif not torch.equal(there, back):
+        raise ValueError(f"{rule}; {missing_reverse(graph)}")
+    return torch.empty_like(order).scatter(0, order, reverse_order)
+
+
+def missing_reverse(graph: Graph) -> str:
+    """Which edge of a graph is not there both ways, for an error."""
+    n = graph.num_nodes
+    alone = ~torch.isin(graph.target * n + graph.source, graph.source * n + graph.target)
+    if alone.any():
+        k = int(alone.nonzero()[0])
+        u, v = int(graph.source[k]), int(graph.target[k])
+        return f"({u}, {v}) is there without its reverse ({v}, {u})"
+    return "a parallel edge occurs more often in one direction than in the other"
 
 
 def _check_edge_index(edge_index: object) -> Tensor:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from coopsheaf.graph import Graph, as_graph
+from coopsheaf.graph import Graph, as_graph, missing_reverse
 from coopsheaf.tensor_checks import check_edge_weight, check_same, check_shape
 
 
@@ -334,7 +334,7 @@ def _pair_directions(graph: Graph) -> tuple[Tensor, Tensor]:
     order = torch.sort(key * 2 + (source > target).long(), stable=True).indices
     up, down = order[(source < target)[order]], order[(source > target)[order]]
     if up.shape != down.shape or not torch.equal(key[up], key[down]):
-        raise ValueError(f"`edge_index` must hold every edge both ways; {_missing(graph)}")
+        raise ValueError(f"`edge_index` must hold every edge both ways; {missing_reverse(graph)}")
     loops = order[(source == target)[order]]
     count = torch.bincount(source[loops], minlength=n)
     if (count % 2).any():
@@ -349,15 +349,3 @@ def _pair_directions(graph: Graph) -> tuple[Tensor, Tensor]:
     rank = torch.arange(loops.numel(), device=loops.device) - start[source[loops]]
     opening = rank < count[source[loops]] // 2
     return torch.cat([up, loops[opening]]), torch.cat([down, loops[~opening]])
-
-
-def _missing(graph: Graph) -> str:
-    n = graph.num_nodes
-    forward = graph.source * n + graph.target
-    backward = graph.target * n + graph.source
-    alone = ~torch.isin(backward, forward)
-    if alone.any():
-        k = int(alone.nonzero()[0])
-        u, v = int(graph.source[k]), int(graph.target[k])
-        return f"({u}, {v}) is there without its reverse ({v}, {u})"
-    return "a parallel edge occurs more often in one direction than in the other"

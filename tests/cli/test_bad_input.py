@@ -244,7 +244,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tables and two runs of different models on them; read only."""
     folder = tmp_path_factory.mktemp("trained")
     nodes, edges = write_tables(folder)
-    for model in ("csnn", "pyg-mlp"):
+    for model in ("csnn", "mlp"):
         options = ("--model", model, "--out", folder / model, "--results", folder / "results")
         small = SMALL if model == "csnn" else ()
         words = ("train", "--nodes", nodes, "--edges", edges, "--target", "label", "--epochs", 2, *options, *small)  # fmt: skip
@@ -284,7 +284,7 @@ def same(run: Path) -> bytes:
 
 
 def other_model_same_identity(run: Path, trained: Path) -> None:
-    tensors, _ = load_tensors(trained / "pyg-mlp" / "model.safetensors")
+    tensors, _ = load_tensors(trained / "mlp" / "model.safetensors")
     _, meta = load_tensors(run / "model.safetensors")
     save_tensors(run / "model.safetensors", tensors, meta)
 
@@ -316,7 +316,7 @@ CHECKPOINTS = {
     "empty": (model_file(lambda run, trained: b""), "model.safetensors: not a readable safetensors file"),
     "pickle": (model_file(lambda run, trained: pickle.dumps(Evil())), "model.safetensors: not a readable safetensors file"),
     "torch pickle": (torch_pickle, "model.safetensors: not a readable safetensors file"),
-    "other model": (model_file(lambda run, trained: same(trained / "pyg-mlp")), "model.safetensors: belongs to another run"),
+    "other model": (model_file(lambda run, trained: same(trained / "mlp")), "model.safetensors: belongs to another run"),
     "other model, same identity": (other_model_same_identity, "model.safetensors: does not fit the model in run.json"),
     "no model": (no_model, "model.safetensors: there is no such checkpoint"),
     "folder": (folder_as_model, "model.safetensors: not a readable safetensors file"),
@@ -362,7 +362,7 @@ def test_a_bad_state_is_not_resumed(program: Program, mark: Path, trained: Path)
     for content, message in (
         (b"", "state.safetensors: not a readable safetensors file"),
         (pickle.dumps(Evil()), "state.safetensors: not a readable safetensors file"),
-        (same(trained / "pyg-mlp"), "state.safetensors: the state of another run"),
+        (same(trained / "mlp"), "state.safetensors: the state of another run"),
         (same(trained / "csnn"), "state.safetensors: does not fit this model"),
     ):
         Path("run/state.safetensors").write_bytes(content)

@@ -40,12 +40,12 @@ def test_what_is_missing_is_run_and_what_is_recorded_is_skipped(program: Program
 @needs_real_data
 def test_several_recipes_in_one_go(program: Program) -> None:
     Path("mine.toml").write_text(RECIPE)
-    Path("other.toml").write_text(RECIPE.replace("csnn", "pyg-mlp").replace("stalk_dim = 2\n", ""))
+    Path("other.toml").write_text(RECIPE.replace("csnn", "mlp").replace("stalk_dim = 2\n", ""))
     program.ok("bench", "mine.toml", "other.toml", "--splits", 0, "--data-dir", REAL_DATA)
-    assert [record.model for record in records()] == ["csnn", "pyg-mlp"]
+    assert [record.model for record in records()] == ["csnn", "mlp"]
     assert sorted(path.name for path in Path("results").glob("*.jsonl")) == [
         "csnn-texas.jsonl",
-        "pyg-mlp-texas.jsonl",
+        "mlp-texas.jsonl",
     ]
 
 

@@ -269,7 +269,7 @@ def test_a_split_without_a_test_part(program: Program, tmp_path: Path) -> None:
 
 def test_tables_of_other_models(program: Program, tmp_path: Path) -> None:
     tables = write_tables(tmp_path)
-    for model in ("pyg-gcn", "pyg-mlp"):
+    for model in ("gcn-plain", "mlp"):
         words = ("train", "--nodes", tables[0], "--edges", tables[1], "--target", "label", "--model", model)  # fmt: skip
         program.ok(*words, "--epochs", 2, "--out", model, "--weight", "strength")
         program.ok("predict", model, "-o", f"{model}.csv")

@@ -153,13 +153,13 @@ def test_one_folder_holds_one_run(program: Program) -> None:
 @needs_real_data
 def test_a_recipe_file(program: Program) -> None:
     Path("mine.toml").write_text(
-        '[recipe]\nname = "mine"\nsource = "me"\n[model]\nname = "pyg-mlp"\nhidden_channels = 4\n'
+        '[recipe]\nname = "mine"\nsource = "me"\n[model]\nname = "mlp"\nhidden_channels = 4\n'
         '[data]\nname = "cornell"\n[train]\nepochs = 2\n'
     )
     out = program.ok("train", "texas", "--recipe", "mine.toml", "--data-dir", REAL_DATA)
     assert "texas: 183 nodes" in out
-    assert "pyg-mlp: recipe mine (me)" in out
-    assert Path("runs/pyg-mlp-texas-0").is_dir()
+    assert "mlp: recipe mine (me)" in out
+    assert Path("runs/mlp-texas-0").is_dir()
     (record,) = records()
     assert (record.recipe, record.semantics) == ("mine", "")
     Path("wrong.toml").write_text('[model]\nname = "csnn"\nstalk = 4\n')
@@ -169,11 +169,11 @@ def test_a_recipe_file(program: Program) -> None:
 
 @needs_real_data
 def test_a_loss_that_explodes_leaves_no_run_behind(program: Program) -> None:
-    error = program("train", "texas", "--data-dir", REAL_DATA, "--epochs", 30, "--model", "pyg-mlp", "--set", "train.lr=1e30", "--out", "run").error  # fmt: skip
+    error = program("train", "texas", "--data-dir", REAL_DATA, "--epochs", 30, "--model", "mlp", "--set", "train.lr=1e30", "--out", "run").error  # fmt: skip
     assert "the loss became" in error
     assert not Path("run").exists()
     assert not Path("results").exists()
-    program.ok("train", "texas", "--data-dir", REAL_DATA, "--epochs", 2, "--model", "pyg-mlp", "--out", "run")  # fmt: skip
+    program.ok("train", "texas", "--data-dir", REAL_DATA, "--epochs", 2, "--model", "mlp", "--out", "run")  # fmt: skip
 
 
 @needs_real_data

@@ -9,7 +9,7 @@ from graphs import generator
 from torch_geometric.data import Data
 
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
-from coopsheaf.models.registry import CSNNConfig
+from coopsheaf.models.configs.csnn import CSNNConfig
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.recipe import Recipe
 from coopsheaf.train.run import run_split

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import sys
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -22,14 +23,7 @@ else:
 
 def recipe_names() -> list[str]:
     """The names of the packaged recipes: ``model/dataset``."""
-    folder = resources.files("coopsheaf") / "recipes"
-    return sorted(
-        f"{model.name}/{file.name.removesuffix('.toml')}"
-        for model in folder.iterdir()
-        if model.is_dir() and model.name in MODELS
-        for file in model.iterdir()
-        if file.name.endswith(".toml")
-    )
+    return sorted(f"{model}/{dataset}" for model in MODELS for dataset in _packaged(model))
 
 
 def load_recipe(name: str) -> Recipe:
@@ -48,8 +42,8 @@ def load_recipe(name: str) -> Recipe:
         close = difflib.get_close_matches(name, names, n=3)
         hint = f" (did you mean {', '.join(close)}?)" if close else ""
         raise ConfigError(f"there is no recipe {name!r}{hint}; there are {', '.join(names)}")
-    file = resources.files("coopsheaf") / "recipes" / f"{name}.toml"
-    return _parse(file.read_text(encoding="utf-8"), f"{name}.toml")
+    model, _, dataset = name.partition("/")
+    return recipe_from_mapping(_packaged(model)[dataset], name)
 
 
 def recipe_for(model: str, dataset: str) -> Recipe:
@@ -82,6 +76,36 @@ def dump_toml(recipe: Recipe) -> str:
     for section, values in recipe.to_mapping().items():
         lines += [f"[{section}]", *(f"{key} = {_toml(value)}" for key, value in values.items()), ""]
     return "\n".join(lines)
+
+
+@cache
+def _packaged(model: str) -> dict[str, dict[str, Any]]:
+    """The packaged recipes of a model, by dataset, each as :func:`recipe_from_mapping` reads it.
+
+    ``recipes/README.md`` describes the file.
+    """
+    file = resources.files("coopsheaf") / "recipes" / f"{model}.toml"
+    if not file.is_file():
+        return {}
+    values = tomllib.loads(file.read_text(encoding="utf-8"))
+    shared, remark = values.get("shared", {}), values.get("remark", "")
+    entries: dict[str, dict[str, Any]] = {}
+    if "like" in values:
+        entries |= _packaged(values["like"])
+    for entry in values.get("recipe", []):
+        sections = {key: entry[key] for key in ("model", "data", "train") if key in entry}
+        sections["recipe"] = {"source": entry["source"]}
+        entries |= dict.fromkeys(entry["datasets"], sections)
+    recipes = {}
+    for dataset, entry in entries.items():
+        source = entry["recipe"]["source"] + (f"; {remark}" if remark else "")
+        recipes[dataset] = {
+            "recipe": {"name": f"{model}/{dataset}", "source": source},
+            "model": {**entry.get("model", {}), **shared.get("model", {}), "name": model},
+            "data": {**entry.get("data", {}), **shared.get("data", {}), "name": dataset},
+            "train": {**entry.get("train", {}), **shared.get("train", {})},
+        }
+    return recipes
 
 
 def _parse(text: str, where: str) -> Recipe:

@@ -7,26 +7,16 @@ from collections.abc import Callable
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_pool
-from torch_geometric.nn.resolver import activation_resolver
 
-from coopsheaf.checks import check_choice, check_int, check_probability
-from coopsheaf.graph import Graph, as_graph
+from coopsheaf.checks import check_int, check_probability
+from coopsheaf.graph import Graph
+from coopsheaf.models.network import Network, make_act, make_norm, make_readout
 from coopsheaf.nn.csnn_conv import CSNNConv
 from coopsheaf.nn.learners import LearnerRecipe
 from coopsheaf.orthogonal import Orthogonal, Scale
-from coopsheaf.tensor_checks import check_batch, check_shape
-
-NORMS: dict[str, Callable[[int], nn.Module]] = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d}
-
-POOLS: dict[str, Callable[..., Tensor]] = {
-    "mean": global_mean_pool,
-    "sum": global_add_pool,
-    "max": global_max_pool,
-}
 
 
-class CSNN(nn.Module):
+class CSNN(Network):
     r"""Cooperative Sheaf Neural Network (Ribeiro et al., ICLR 2026), for nodes or whole graphs.
 
     An encoder lifts the input to h channels of stalk dimension d; then, layer by layer,
@@ -74,6 +64,8 @@ class CSNN(nn.Module):
         ``(n, out_channels)``, or ``(graphs, out_channels)`` with a pool.
     """
 
+    takes_edge_weight = True
+
     def __init__(
         self,
         in_channels: int,
@@ -96,19 +88,15 @@ class CSNN(nn.Module):
         pool: str | None = None,
         pe_channels: int = 0,
     ) -> None:
-        super().__init__()
-        self.in_channels = check_int("in_channels", in_channels, minimum=1)
+        super().__init__(in_channels, out_channels, pool=pool)
         self.hidden_channels = check_int("hidden_channels", hidden_channels, minimum=1)
         self.num_layers = check_int("num_layers", num_layers, minimum=1)
-        self.out_channels = check_int("out_channels", out_channels, minimum=1)
         self.stalk_dim = check_int("stalk_dim", stalk_dim, minimum=1)
+        self.pe_channels = check_int("pe_channels", pe_channels, minimum=0)
         self.input_dropout = check_probability("input_dropout", input_dropout)
         self.dropout = check_probability("dropout", dropout)
         self.semantics = semantics
-        self.act = _resolve_act(act)
-        self.pool = None if pool is None else check_choice("pool", pool, POOLS)
-        make_norm = nn.Identity if norm is None else check_choice("norm", norm, NORMS)
-        check_int("readout_layers", readout_layers, minimum=1)
+        self.act = make_act(act)
 
         width = stalk_dim * hidden_channels
         self.encoder = nn.Linear(in_channels, width)
@@ -127,35 +115,30 @@ class CSNN(nn.Module):
             for _ in range(num_layers)
         )
         self.epsilons = nn.ParameterList(torch.empty(stalk_dim, 1) for _ in range(num_layers))
-        self.norms = nn.ModuleList(make_norm(width) for _ in range(num_layers))
-        hidden: list[nn.Module] = []
-        for _ in range(readout_layers - 1):
-            hidden += [nn.Linear(width, width), nn.GELU()]
-        self.readout = nn.Sequential(*hidden, nn.Linear(width, out_channels))
+        self.norms = nn.ModuleList(make_norm(norm, width) for _ in range(num_layers))
+        self.readout = make_readout(width, out_channels, readout_layers)
         self.reset_parameters()
+
+    def map_learners(self) -> list[nn.Module]:
+        return [
+            learner for conv in self.convs for learner in (conv.source_learner, conv.target_learner)
+        ]
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew; every ε starts at 0."""
-        for module in (self.encoder, *self.convs, *self.norms, *self.readout, self.act):
-            if hasattr(module, "reset_parameters"):
-                module.reset_parameters()
+        super().reset_parameters()
         for epsilon in self.epsilons:
             nn.init.zeros_(epsilon)
 
-    def forward(
+    def embed(
         self,
         x: Tensor,
-        edge_index: Tensor | Graph,
+        graph: Graph,
+        *,
         batch: Tensor | None = None,
-        batch_size: int | None = None,
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
     ) -> Tensor:
-        check_shape("x", x, f"(n, {self.in_channels})", (None, self.in_channels))
-        graph = as_graph(edge_index, x.shape[0])
-        self._check_fit(x, graph)
-        if self.pool is not None:
-            check_batch(batch, batch_size, x.shape[0])
         x = F.dropout(x, self.input_dropout, self.training)
         x = self.act(self.encoder(x))
         x = x.unflatten(1, (self.stalk_dim, self.hidden_channels))  # (n, d, h)
@@ -164,23 +147,7 @@ class CSNN(nn.Module):
             y = F.dropout(conv(x, graph, pe, edge_weight), self.dropout, self.training)
             x = (1 + torch.tanh(epsilon)) * x - self.act(y)
             x = norm(x.flatten(1)).view_as(x)
-        x = x.flatten(1)  # (n, d·h)
-        if self.pool is not None:
-            x = self.pool(x, batch, batch_size)
-        return self.readout(x)
-
-    def _check_fit(self, x: Tensor, graph: Graph) -> None:
-        weight = self.epsilons[0]
-        if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
-            raise ValueError(
-                f"`x` must have the dtype of the model, {weight.dtype} (model.to(dtype) changes "
-                f"it); got {x.dtype}"
-            )
-        if not x.device == weight.device == graph.device:
-            raise ValueError(
-                f"`x` and `edge_index` must be on the device of the model, {weight.device}; "
-                f"got {x.device} and {graph.device}"
-            )
+        return x.flatten(1)  # (n, d·h)
 
     def __repr__(self) -> str:
         return (
@@ -188,16 +155,3 @@ class CSNN(nn.Module):
             f"out_channels={self.out_channels}, stalk_dim={self.stalk_dim}, "
             f"semantics={self.semantics!r})"
         )
-
-
-def _resolve_act(act: str | Callable[[Tensor], Tensor] | None) -> Callable[[Tensor], Tensor]:
-    if act is None or act == "identity":
-        return nn.Identity()
-    if isinstance(act, str):
-        try:
-            return activation_resolver(act)
-        except ValueError as error:
-            raise ValueError(f"`act` must be an activation or its name; {error}") from None
-    if not callable(act):
-        raise ValueError(f"`act` must be an activation or its name; got {act!r}")
-    return act

@@ -1,0 +1,1 @@
+"""Settings of the models, one file per family. Imports no PyTorch until a model is built."""

@@ -1,0 +1,156 @@
+"""What all networks share: how they are called, what they check, how they end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_pool
+from torch_geometric.nn.resolver import activation_resolver
+
+from coopsheaf.checks import check_choice, check_int
+from coopsheaf.graph import Graph, as_graph
+from coopsheaf.tensor_checks import check_batch, check_edge_weight, check_shape
+
+NORMS: dict[str, Callable[[int], nn.Module]] = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d}
+
+POOLS: dict[str, Callable[..., Tensor]] = {
+    "mean": global_mean_pool,
+    "sum": global_add_pool,
+    "max": global_max_pool,
+}
+
+
+class Network(nn.Module):
+    """A network for nodes or, with a pool, for whole graphs.
+
+    A subclass writes :meth:`embed`, from input features to the features of the nodes after its last
+    layer, and sets ``readout``, a module from those (pooled or not) to the output.
+
+    Args:
+        in_channels: size of the input features.
+        out_channels: size of the output.
+        pool: ``None`` for node outputs; ``"mean"``, ``"sum"`` or ``"max"`` for graph outputs.
+
+    Shapes:
+        x ``(n, in_channels)``; edge_index ``(2, m)`` or a :class:`~coopsheaf.Graph`; batch
+        ``(n,)``, the graph of each node; pe ``(n, pe_channels)``; edge_weight ``(m,)``. Returns
+        ``(n, out_channels)``, or ``(graphs, out_channels)`` with a pool.
+    """
+
+    readout: nn.Module
+    pe_channels = 0
+    # Whether edge weights mean something to this network; networks that see no edges ignore them.
+    takes_edge_weight = False
+    sees_edges = True
+
+    def __init__(self, in_channels: int, out_channels: int, *, pool: str | None = None) -> None:
+        super().__init__()
+        self.in_channels = check_int("in_channels", in_channels, minimum=1)
+        self.out_channels = check_int("out_channels", out_channels, minimum=1)
+        self.pool = None if pool is None else check_choice("pool", pool, POOLS)
+
+    def embed(
+        self,
+        x: Tensor,
+        graph: Graph,
+        *,
+        batch: Tensor | None = None,
+        pe: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+    ) -> Tensor:
+        """The features of the nodes after the last layer, ``(n, width)``; arguments checked."""
+        raise NotImplementedError
+
+    def map_learners(self) -> list[nn.Module]:
+        """The modules that learn restriction maps; networks without a sheaf have none."""
+        return []
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters anew."""
+        reset_children(self)
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | Graph,
+        batch: Tensor | None = None,
+        batch_size: int | None = None,
+        pe: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+    ) -> Tensor:
+        check_shape("x", x, f"(n, {self.in_channels})", (None, self.in_channels))
+        graph = as_graph(edge_index, x.shape[0])
+        self._check_fit(x, graph)
+        if self.pool is not None:
+            check_batch(batch, batch_size, x.shape[0])
+        if pe is not None and self.pe_channels == 0:
+            raise ValueError(f"`pe` must be None: {type(self).__name__} was built without pe")
+        if edge_weight is not None:
+            edge_weight = self._check_weight(edge_weight, graph, x)
+        x = self.embed(x, graph, batch=batch, pe=pe, edge_weight=edge_weight)
+        if self.pool is not None:
+            x = self.pool(x, batch, batch_size)
+        return self.readout(x)
+
+    def _check_weight(self, edge_weight: Tensor, graph: Graph, x: Tensor) -> Tensor | None:
+        if not self.sees_edges:
+            return None
+        if not self.takes_edge_weight:
+            raise ValueError(
+                f"`edge_weight` must be None: {type(self).__name__} does not use edge weights"
+            )
+        return check_edge_weight(edge_weight, graph.num_edges, "x", x)
+
+    def _check_fit(self, x: Tensor, graph: Graph) -> None:
+        weight = next(self.parameters())
+        if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+            raise ValueError(
+                f"`x` must have the dtype of the model, {weight.dtype} (model.to(dtype) changes "
+                f"it); got {x.dtype}"
+            )
+        if not x.device == weight.device == graph.device:
+            raise ValueError(
+                f"`x` and `edge_index` must be on the device of the model, {weight.device}; "
+                f"got {x.device} and {graph.device}"
+            )
+
+
+def make_act(act: str | Callable[[Tensor], Tensor] | None) -> Callable[[Tensor], Tensor]:
+    """An activation by its name; ``"identity"`` or ``None`` for none."""
+    if act is None or act == "identity":
+        return nn.Identity()
+    if isinstance(act, str):
+        try:
+            return activation_resolver(act)
+        except ValueError as error:
+            raise ValueError(f"`act` must be an activation or its name; {error}") from None
+    if not callable(act):
+        raise ValueError(f"`act` must be an activation or its name; got {act!r}")
+    return act
+
+
+def make_norm(norm: str | None, width: int) -> nn.Module:
+    """``None``, ``"layer"`` or ``"batch"``."""
+    return nn.Identity() if norm is None else check_choice("norm", norm, NORMS)(width)
+
+
+def make_readout(width: int, out_channels: int, num_layers: int = 1) -> nn.Sequential:
+    """Linear layers with GELU between them."""
+    check_int("readout_layers", num_layers, minimum=1)
+    hidden: list[nn.Module] = []
+    for _ in range(num_layers - 1):
+        hidden += [nn.Linear(width, width), nn.GELU()]
+    return nn.Sequential(*hidden, nn.Linear(width, out_channels))
+
+
+def reset_children(module: nn.Module) -> None:
+    """Call ``reset_parameters`` of every module inside that has one."""
+    for child in module.children():
+        reset: Any = getattr(child, "reset_parameters", None)
+        if reset is None:
+            reset_children(child)
+        else:
+            reset()

@@ -1,0 +1,233 @@
+"""What every network of the registry must do. A new one costs one line in ``SMALL``."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from graphs import bidirected, generator, randn
+from torch import Tensor
+from torch.testing import assert_close
+from torch_geometric.data import Batch, Data
+
+from coopsheaf import Graph
+from coopsheaf.models.network import Network
+from coopsheaf.models.registry import MODELS
+from coopsheaf.train.checkpoint import load_tensors, save_tensors
+
+F_IN, OUT = 5, 3
+
+# Settings small enough for tests, and the number of parameters they give.
+SMALL: dict[str, tuple[dict[str, Any], int]] = {
+    "csnn": ({"hidden_channels": 4, "num_layers": 2, "learner": "sage-projected"}, 9_255),
+    "mlp": ({"hidden_channels": 8}, 75),
+    "gcn-plain": ({"hidden_channels": 8}, 75),
+}
+
+EACH_MODEL = pytest.mark.parametrize("name", MODELS)
+
+
+def build(name: str, *, graph_level: bool = False, seed: int = 0, **settings: Any) -> Network:
+    torch.manual_seed(seed)
+    config = MODELS[name].config(**(SMALL[name][0] | settings))
+    return config.build(F_IN, OUT, graph_level=graph_level).double().eval()
+
+
+def simple_graph(n: int = 9, pairs: int = 14, seed: int = 3) -> Tensor:
+    """An undirected simple graph, both ways, in no particular order."""
+    drawn = torch.randint(0, n, (2, 4 * pairs), generator=generator(seed))
+    codes = torch.unique(drawn.amin(0) * n + drawn.amax(0))
+    u, v = codes // n, codes % n
+    keep = (u != v).nonzero().flatten()[:pairs]
+    edges = bidirected(torch.stack([u[keep], v[keep]]))
+    return edges[:, torch.randperm(edges.shape[1], generator=generator(seed))]
+
+
+N, EDGES = 9, simple_graph()
+
+# (num_nodes, edge_index): simple undirected graphs at the edges of what there is.
+GRAPHS: dict[str, tuple[int, Tensor]] = {
+    "simple": (N, EDGES),
+    "isolated nodes": (8, bidirected(torch.tensor([[1, 4, 4], [4, 2, 6]]))),
+    "no edges": (3, torch.empty(2, 0, dtype=torch.int64)),
+    "single node": (1, torch.empty(2, 0, dtype=torch.int64)),
+}
+
+
+def test_every_model_of_the_registry_is_tested() -> None:
+    assert list(SMALL) == list(MODELS)
+
+
+@EACH_MODEL
+def test_parameters_are_as_many_as_counted(name: str) -> None:
+    assert sum(parameter.numel() for parameter in build(name).parameters()) == SMALL[name][1]
+
+
+@EACH_MODEL
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_shapes_and_finite_values(name: str, graph: str) -> None:
+    n, edges = GRAPHS[graph]
+    model, x = build(name), randn(n, F_IN).requires_grad_()
+    out = model(x, edges)
+    assert out.shape == (n, OUT)
+    assert out.dtype == torch.float64
+    out.sum().backward()
+    assert torch.isfinite(out).all()
+    assert torch.isfinite(x.grad).all()
+    for key, parameter in model.named_parameters():
+        assert parameter.grad is None or torch.isfinite(parameter.grad).all(), key
+
+
+@EACH_MODEL
+def test_single_precision_is_close_to_double(name: str) -> None:
+    model, x = build(name), randn(N, F_IN)
+    want = model(x, EDGES)
+    assert_close(model.float()(x.float(), EDGES).double(), want, rtol=1e-3, atol=1e-4)
+
+
+@EACH_MODEL
+def test_repr_says_what_it_is(name: str) -> None:
+    model = build(name)
+    assert repr(model).startswith(type(model).__name__ + "(")
+    assert str(F_IN) in repr(model)
+    assert str(OUT) in repr(model)
+    assert "\n" not in repr(model)
+
+
+@EACH_MODEL
+def test_it_is_documented(name: str) -> None:
+    model, info = build(name), MODELS[name]
+    assert type(model).__doc__
+    assert info.config.__doc__
+    assert info.description
+    assert type(model).takes_edge_weight == info.edge_weight
+
+
+@EACH_MODEL
+def test_gradients_reach_every_parameter(name: str) -> None:
+    model = build(name).train()
+    torch.manual_seed(1)
+    total = 0.0
+    for seed in range(4):  # dropout and sampled actions may silence one of them for a while
+        total = total + model(randn(N, F_IN, seed=seed), EDGES).square().sum()
+    total.backward()
+    for key, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            assert parameter.grad is not None, key
+            assert parameter.grad.abs().sum() > 0, key
+
+
+@EACH_MODEL
+def test_renaming_the_nodes_renames_the_output(name: str) -> None:
+    model, x = build(name), randn(N, F_IN)
+    names = torch.randperm(N, generator=generator(0))
+    old = names.argsort()
+    assert_close(model(x[old], names[EDGES]), model(x, EDGES)[old], rtol=0, atol=1e-10)
+
+
+@EACH_MODEL
+def test_the_order_of_the_edges_does_not_matter(name: str) -> None:
+    model, x = build(name), randn(N, F_IN)
+    order = torch.randperm(EDGES.shape[1], generator=generator(5))
+    assert_close(model(x, EDGES[:, order]), model(x, EDGES), rtol=0, atol=1e-10)
+    assert torch.equal(model(x, Graph(EDGES, N)), model(x, EDGES))
+
+
+@EACH_MODEL
+@pytest.mark.parametrize("graph_level", [False, True])
+def test_a_batch_of_graphs_is_its_graphs_one_by_one(name: str, graph_level: bool) -> None:
+    model = build(name, graph_level=graph_level)
+    parts = [
+        Data(x=randn(n, F_IN, seed=seed), edge_index=edges, num_nodes=n)
+        for seed, (n, edges) in enumerate(GRAPHS.values())
+    ]
+    batch = Batch.from_data_list(parts)
+    together = model(batch.x, batch.edge_index, batch.batch, batch.num_graphs)
+    alone = torch.cat([model(part.x, part.edge_index) for part in parts])
+    assert together.shape == ((len(parts) if graph_level else batch.num_nodes), OUT)
+    assert_close(together, alone, rtol=0, atol=1e-9)
+
+
+@EACH_MODEL
+def test_parameters_are_saved_loaded_and_drawn_anew(name: str, tmp_path: Path) -> None:
+    model, other, x = build(name), build(name, seed=1), randn(N, F_IN)
+    want = model(x, EDGES)
+    save_tensors(tmp_path / "model.safetensors", model.state_dict(), {})
+    other.load_state_dict(load_tensors(tmp_path / "model.safetensors")[0])
+    assert torch.equal(other(x, EDGES), want)
+    before = {key: value.clone() for key, value in model.named_parameters()}
+    torch.manual_seed(7)
+    model.reset_parameters()
+    again = build(name, seed=8)
+    torch.manual_seed(7)
+    again.reset_parameters()
+    assert_close(model(x, EDGES), again(x, EDGES))
+    # What starts at random starts elsewhere; ε, norms and identities start where they did.
+    assert any(not torch.equal(before[key], value) for key, value in model.named_parameters())
+
+
+@EACH_MODEL
+def test_it_compiles_in_one_piece(name: str) -> None:
+    torch.compiler.reset()
+    model, x = build(name), randn(N, F_IN)
+    graph = Graph(EDGES, N)
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    assert_close(compiled(x, graph), model(x, graph), rtol=0, atol=1e-10)
+    compiled(x, graph).sum().backward()
+
+
+@EACH_MODEL
+def test_edge_weights_count_or_are_refused(name: str) -> None:
+    model, x = build(name), randn(N, F_IN)
+    weight = 0.5 + torch.rand(EDGES.shape[1], generator=generator(2), dtype=torch.float64)
+    weight = weight[(EDGES[0] * EDGES[1]) % EDGES.shape[1]]  # the same both ways
+    if not model.sees_edges:
+        assert torch.equal(model(x, EDGES, edge_weight=weight), model(x, EDGES))
+    elif model.takes_edge_weight:
+        ones = torch.ones_like(weight)
+        assert_close(model(x, EDGES, edge_weight=ones), model(x, EDGES), rtol=0, atol=1e-10)
+        assert not torch.allclose(model(x, EDGES, edge_weight=weight), model(x, EDGES))
+    else:
+        with pytest.raises(ValueError, match="`edge_weight` must be None"):
+            model(x, EDGES, edge_weight=weight)
+
+
+@EACH_MODEL
+def test_direction_counts_or_is_refused(name: str) -> None:
+    """A model whose registry entry says "directed" notices when every edge is turned round."""
+    model, x = build(name), randn(4, F_IN)
+    one_way = torch.tensor([[0, 1, 2], [1, 2, 3]])
+    if not model.sees_edges:
+        assert torch.equal(model(x, one_way), model(x, one_way.flip(0)))
+    elif MODELS[name].directed:
+        assert not torch.allclose(model(x, one_way), model(x, one_way.flip(0)))
+    else:
+        with pytest.raises(ValueError, match="`edge_index` must hold every edge both ways"):
+            model(x, one_way)
+
+
+@EACH_MODEL
+def test_bad_input_is_named(name: str) -> None:
+    model, x = build(name), randn(N, F_IN)
+    with pytest.raises(ValueError, match="`x` must have shape"):
+        model(x[:, :2], EDGES)
+    with pytest.raises(ValueError, match="`edge_index` must"):
+        model(x, EDGES + 1)
+    with pytest.raises(ValueError, match="`x` must have the dtype of the model"):
+        model(x.float(), EDGES)
+    with pytest.raises(ValueError, match="pe"):
+        model(x, EDGES, pe=x)
+    config = MODELS[name].config
+    fields = {field.name for field in dataclasses.fields(config)}
+    for field, value in {
+        "hidden_channels": 0,
+        "num_layers": 0,
+        "dropout": 1.5,
+        "pool": "?",
+    }.items():
+        if field in fields:
+            with pytest.raises(ValueError, match=f"`{field}`"):
+                config(**{field: value}).build(F_IN, OUT, graph_level=True)
