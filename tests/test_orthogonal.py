@@ -91,7 +91,8 @@ def test_householder_in_two_dimensions_reaches_the_rotations_with_negative_cosin
 
 def test_half_precision_comes_back_single_and_orthogonal() -> None:
     for name in ORTHOGONAL:
-        q = make_orthogonal(name, 3)(parameters(3).bfloat16())
+        orthogonal = make_orthogonal(name, 3)
+        q = orthogonal(parameters(orthogonal.num_parameters).bfloat16())
         assert q.dtype == torch.float32
         assert_close(q.mT @ q, torch.eye(3).expand_as(q), rtol=0, atol=1e-5)
 

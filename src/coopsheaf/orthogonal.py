@@ -1,9 +1,9 @@
 r"""From free parameters to conformal maps: orthogonal matrices and scales.
 
 An orthogonal parametrisation turns ``(..., k)`` parameters p into ``(..., d, d)`` orthogonal
-matrices, with k = d(d - 1)/2 the dimension of the orthogonal group: none of the parameters is
-dead. A scale turns one free number per node into a factor. Learners bound p to (-1, 1) with tanh,
-so that "reachable" below means reachable for such p.
+matrices, with k = d(d - 1)/2 the dimension of the orthogonal group (0 for the fixed identity): none
+of the parameters is dead. A scale turns one free number per node into a factor. Learners bound p to
+(-1, 1) with tanh, so that "reachable" below means reachable for such p.
 """
 
 from __future__ import annotations
@@ -149,6 +149,17 @@ class Euler(Orthogonal):
         return torch.stack(entries, -1).unflatten(-1, (self.stalk_dim, self.stalk_dim))
 
 
+class FixedIdentity(Orthogonal):
+    """The identity, for ablations: nothing is turned, and nothing is learned."""
+
+    @property
+    def num_parameters(self) -> int:
+        return 0
+
+    def _matrices(self, parameters: Tensor) -> Tensor:
+        return self._eye(parameters).expand(*parameters.shape[:-1], -1, -1)
+
+
 class Scale(ABC):
     """Turns free numbers into the scales of conformal maps."""
 
@@ -215,6 +226,7 @@ ORTHOGONAL: dict[str, type[Orthogonal]] = {
     "cayley": Cayley,
     "matrix-exponential": MatrixExponential,
     "euler": Euler,
+    "identity": FixedIdentity,
 }
 
 SCALES: dict[str, type[Scale]] = {

@@ -12,7 +12,7 @@ from torch_geometric.nn import GATConv
 from coopsheaf import Graph
 from coopsheaf.nn import MapLearner, MLPLearner, ProjectedSAGELearner
 from coopsheaf.nn.learners import LEARNERS
-from coopsheaf.orthogonal import ExpScale, Householder, UnitScale
+from coopsheaf.orthogonal import ExpScale, FixedIdentity, Householder, UnitScale
 
 N, EDGES = ODD_GRAPHS["random-directed"]
 GRAPH = Graph(EDGES, N)
@@ -95,7 +95,21 @@ def test_bad_input() -> None:
         ProjectedSAGELearner(32, 0)
     with pytest.raises(ValueError, match=r"`dropout` must be a number in \[0, 1\); got 5.0"):
         ProjectedSAGELearner(32, 2, dropout=5.0)
-    with pytest.raises(ValueError, match="nothing is left to learn"):
-        MapLearner(6, "mlp", orthogonal=Householder(1), scale=UnitScale())
     with pytest.raises(ValueError, match="`hidden_channels` must be an integer of at least 1"):
         MLPLearner(0)
+
+
+def test_with_nothing_to_learn_the_maps_are_constant() -> None:
+    learner = MapLearner(6, "mlp", orthogonal=FixedIdentity(3), scale=UnitScale())
+    assert list(learner.parameters()) == []
+    learner.reset_parameters()
+    maps = learner(randn(N, 6), GRAPH)
+    assert torch.equal(maps.to_dense(), torch.eye(3, dtype=torch.float64).expand(N, 3, 3))
+    assert repr(learner) == "MapLearner(6 -> FixedIdentity(3), UnitScale(), learner=NoneType)"
+
+
+def test_scales_alone_can_be_learned() -> None:
+    learner = MapLearner(6, "mlp", orthogonal=FixedIdentity(3), scale=ExpScale()).double()
+    maps = learner(randn(N, 6), GRAPH)
+    assert torch.equal(maps.orthogonal, torch.eye(3, dtype=torch.float64).expand(N, 3, 3))
+    assert maps.scale.unique().numel() == N

@@ -120,9 +120,11 @@ class CSNN(Network):
         self.reset_parameters()
 
     def map_learners(self) -> list[nn.Module]:
-        return [
-            learner for conv in self.convs for learner in (conv.source_learner, conv.target_learner)
-        ]
+        learners: list[nn.Module] = []
+        for conv in self.convs:
+            assert isinstance(conv, CSNNConv)
+            learners += [conv.source_learner, conv.target_learner]
+        return learners
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew; every ε starts at 0."""

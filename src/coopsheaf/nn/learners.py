@@ -189,7 +189,8 @@ class MapLearner(nn.Module):
         in_channels: size of the node features.
         learner: a recipe, its name, or a module that maps ``(x, edge_index)`` to the right width.
             A module is copied and its parameters are drawn anew (``reset_parameters``), so that
-            every layer and both maps start with their own.
+            every layer and both maps start with their own. With the identity and a unit scale
+            there is nothing to learn and no learner is made.
         orthogonal: the parametrisation of orthogonal matrices.
         scale: the scale.
 
@@ -208,17 +209,20 @@ class MapLearner(nn.Module):
         super().__init__()
         self.in_channels, self.orthogonal, self.scale = in_channels, orthogonal, scale
         self.out_channels = orthogonal.num_parameters + scale.num_parameters
-        if self.out_channels == 0:
-            raise ValueError(
-                "`scale` must be learned when stalk_dim is 1: with a unit scale nothing is left "
-                f"to learn; got {scale}"
-            )
-        self.learner = _make_learner(learner, in_channels, self.out_channels)
+        self.learner = None
+        if self.out_channels > 0:  # otherwise nothing depends on the features
+            self.learner = _make_learner(learner, in_channels, self.out_channels)
 
     def reset_parameters(self) -> None:
-        _reset(self.learner)
+        if self.learner is not None:
+            _reset(self.learner)
 
     def forward(self, x: Tensor, graph: Graph) -> ConformalMaps:
+        return self._maps(self._raw(x, graph))
+
+    def _raw(self, x: Tensor, graph: Graph) -> Tensor:
+        if self.learner is None:
+            return x.new_empty(x.shape[0], 0)
         edge_index = graph if isinstance(self.learner, _PREPARED) else graph.edge_index
         raw = self.learner(x, edge_index)
         if raw.shape != (x.shape[0], self.out_channels):
@@ -227,6 +231,9 @@ class MapLearner(nn.Module):
                 f"{self.orthogonal.num_parameters} orthogonal parameters and "
                 f"{self.scale.num_parameters} scale per node; got {tuple(raw.shape)}"
             )
+        return raw
+
+    def _maps(self, raw: Tensor) -> ConformalMaps:
         # Half precision would lose the orthogonality that the theory rests on.
         raw = raw.float() if raw.dtype in (torch.bfloat16, torch.float16) else raw
         k = self.orthogonal.num_parameters
