@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import torch
 from torch.testing import assert_close
 from train.small import graph_dataset, node_dataset, recipe
 
+from coopsheaf.models.configs.plain import MLPConfig
 from coopsheaf.train.checkpoint import CheckpointError
 from coopsheaf.train.loop import FitResult, fit, make_fabric
 from coopsheaf.train.run import Run, build_model, make_feed, run_split
@@ -52,6 +54,55 @@ def test_the_first_best_validation_epoch_is_kept_and_test_decides_nothing() -> N
     assert run.task.score(*outputs["val"]) == result.scores["val"]
 
 
+def test_selection_by_loss_keeps_the_epoch_with_the_lowest_validation_loss() -> None:
+    losses, dataset = [], node_dataset()
+    settings = recipe(epochs=60, select="loss", lr=0.05)
+    model, fabric = build_model(settings, dataset), make_fabric(settings.train)
+    feed, task = make_feed(dataset, 0, settings, fabric.device), Task("multiclass", "accuracy")
+
+    def watch(report: object) -> None:
+        model.eval()
+        with torch.no_grad():
+            losses.append(task.loss(*feed.outputs(model)["val"]).item())
+        model.train()
+
+    result = fit(model, feed, task, settings.train, fabric=fabric, report=watch)
+    assert result.best_epoch == losses.index(min(losses)) + 1
+    vals = [row[3] for row in result.history]
+    assert result.best_epoch != vals.index(max(vals)) + 1, "the test tells the two apart"
+    assert result.scores["val"] == vals[result.best_epoch - 1]
+    short = replace(settings.train, epochs=500, patience=5)
+    again = fit(build_model(settings, dataset), feed, task, short, fabric=make_fabric(short))
+    assert again.epochs == again.best_epoch + 5 < 500
+
+
+def test_maps_can_have_a_weight_decay_of_their_own() -> None:
+    """A decay that leaves nothing else to learn pulls the learners, and only them, to zero."""
+    strong = recipe(epochs=60, lr=0.05, optimizer="adamw", map_weight_decay=15.0)
+    run, _ = run_split(strong, node_dataset())
+    learned = {p for learner in run.model.map_learners() for p in learner.parameters()}
+    assert max(p.abs().max() for p in learned) < 0.15
+    others = [p for p in run.model.parameters() if p not in learned]
+    assert max(p.abs().max() for p in others) > 0.5
+    without_maps = replace(strong, model_name="mlp", model=MLPConfig())
+    with pytest.raises(ValueError, match="`map_weight_decay` needs a network that learns maps"):
+        run_split(without_maps, node_dataset())
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+def test_a_compiled_run_is_a_run() -> None:
+    torch.compiler.reset()
+    small = replace(
+        recipe(epochs=4), model_name="mlp", model=MLPConfig(hidden_channels=4, dropout=0.0)
+    )
+    plain = run_split(small, node_dataset())[1]
+    compiled = run_split(replace(small, train=replace(small.train, compile=True)), node_dataset())
+    assert_close(torch.tensor(compiled[1].history), torch.tensor(plain.history))
+    assert list(compiled[0].model.state_dict()) == list(
+        build_model(small, node_dataset()).state_dict()
+    )
+
+
 def test_patience_stops_early() -> None:
     _, result = run_split(recipe(epochs=500, patience=5), node_dataset())
     assert result.epochs == result.best_epoch + 5 < 500
@@ -62,7 +113,7 @@ def test_lower_is_better_for_errors() -> None:
     assert result.scores["val"] == min(row[3] for row in result.history)
 
 
-@pytest.mark.parametrize("options", [{"schedule": "plateau", "plateau_patience": 2}, {"schedule": "cosine", "warmup": 3}, {"optimizer": "adamw", "weight_decay": 0.1}, {"clip": 0.1}, {"precision": "64"}, {"precision": "bf16"}, {"class_weights": True}, {"eval_every": 5}], ids=str)  # fmt: skip
+@pytest.mark.parametrize("options", [{"schedule": "plateau", "plateau_patience": 2}, {"schedule": "cosine", "warmup": 3}, {"optimizer": "adamw", "weight_decay": 0.1}, {"clip": 0.1}, {"precision": "64"}, {"precision": "bf16"}, {"class_weights": True}, {"eval_every": 5}, {"select": "loss"}, {"map_weight_decay": 0.1}], ids=str)  # fmt: skip
 def test_every_setting_trains_and_resumes_to_the_same_end(options: dict, tmp_path: Path) -> None:
     whole = run_split(recipe(**options), node_dataset(), out=tmp_path / "whole")
     asked = 0

@@ -12,6 +12,7 @@ SCHEDULES = {
     "plateau": "halve when the validation metric stalls for `plateau_patience` epochs",
     "cosine": "cosine to zero after `warmup` epochs of linear warm-up",
 }
+SELECTIONS = {"metric": "best validation metric", "loss": "lowest validation loss"}
 PRECISIONS = {
     "32": "32-true",
     "64": "64-true",
@@ -38,6 +39,12 @@ class TrainConfig:
         class_weights: weigh classes by their inverse frequency among the training nodes.
         eval_every: epochs between evaluations.
         seed: of initialisation, dropout and shuffling.
+        select: what decides which epoch is kept and when patience ends: the validation metric if
+            not set, or ``"loss"``, the validation loss.
+        map_weight_decay: weight decay of what learns the maps of a sheaf; that of everything else
+            if not set.
+        compile: run the network through ``torch.compile``: the first epoch takes minutes, the
+            others are faster. Needs a C++ compiler.
     """
 
     optimizer: str = "adam"
@@ -54,6 +61,10 @@ class TrainConfig:
     class_weights: bool = False
     eval_every: int = 1
     seed: int = 43
+    # Later additions are None by default: then the hashes of recorded settings stay what they are.
+    select: str | None = None
+    map_weight_decay: float | None = None
+    compile: bool | None = None
 
     def __post_init__(self) -> None:
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
@@ -70,12 +81,13 @@ class TrainConfig:
         ):
             if getattr(self, name) < minimum:
                 raise ValueError(f"`{name}` must be at least {minimum}; got {getattr(self, name)}")
+        if self.select is not None:
+            check_choice("select", self.select, SELECTIONS)
         if self.seed >= 2**32:
             raise ValueError(f"`seed` must be below 2**32; got {self.seed}")
-        for name in ("lr", "weight_decay"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise ValueError(
-                    f"`{name}` must be finite and not negative; got {getattr(self, name)}"
-                )
+        for name in ("lr", "weight_decay", "map_weight_decay"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < float("inf"):
+                raise ValueError(f"`{name}` must be finite and not negative; got {value}")
         if self.clip is not None and not self.clip > 0:
             raise ValueError(f"`clip` must be positive; got {self.clip}")

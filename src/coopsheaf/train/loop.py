@@ -85,8 +85,9 @@ def fit(
 ) -> FitResult:
     """Train ``model``; it ends with the parameters of the best validation epoch.
 
-    Selection is on the validation metric alone: the first epoch that attains its best value. The
-    test metric is recorded at that epoch and decides nothing.
+    Selection is on validation alone: the first epoch that attains the best value of the metric, or
+    of the loss if the settings say so. The test metric is recorded at that epoch and decides
+    nothing.
 
     Args:
         model: the network, freshly built after seeding.
@@ -102,6 +103,8 @@ def fit(
         should_stop: asked after every epoch; ``True`` saves the state and returns.
     """
     optimizer = _make_optimizer(model, config)
+    if config.compile:
+        model.compile()
     wrapped, optimizer = fabric.setup(model, optimizer)
     plateau = _make_plateau(optimizer, task, config)
     weight = task.class_weight(feed.train_targets()) if config.class_weights else None
@@ -123,7 +126,7 @@ def fit(
         if state.epoch % config.eval_every == 0 or state.epoch == config.epochs:
             scores = evaluate(wrapped, feed, task)
             state.history.append([state.epoch, loss, *(scores[part] for part in PARTS)])
-            if task.better(scores["val"], state.best.get("val")):
+            if _better(scores, state.best, task, config):
                 state.best, state.best_epoch, best = scores, state.epoch, _copy(model)
             if plateau is not None:
                 plateau.step(scores["val"])
@@ -153,9 +156,12 @@ def fit(
 
 @torch.no_grad()
 def evaluate(model: nn.Module, feed: Feed, task: Task) -> dict[str, float]:
-    """The metric on each whole part of the split."""
+    """The metric on each whole part of the split, and the loss on its validation part."""
     model.eval()
-    scores = {part: task.score(*pair) for part, pair in feed.outputs(model).items()}
+    outputs = feed.outputs(model)
+    scores = {part: task.score(*pair) for part, pair in outputs.items()}
+    logits, y = outputs["val"]
+    scores["val_loss"] = task.loss(logits, y).item() if len(y) else math.nan
     model.train()
     return scores
 
@@ -190,7 +196,27 @@ def _train_epoch(
 
 def _make_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
     kind = torch.optim.Adam if config.optimizer == "adam" else torch.optim.AdamW
-    return kind(model.parameters(), lr=config.lr, weight_decay=config.weight_decay)
+    groups: list[dict[str, Any]] = [{"params": list(model.parameters())}]
+    if config.map_weight_decay is not None:
+        find: Any = getattr(model, "map_learners", list)
+        maps = {parameter for learner in find() for parameter in learner.parameters()}
+        if not maps:
+            raise ValueError(
+                "`map_weight_decay` needs a network that learns maps; remove it for this model"
+            )
+        others = [parameter for parameter in model.parameters() if parameter not in maps]
+        own = [parameter for parameter in model.parameters() if parameter in maps]
+        groups = [{"params": others}, {"params": own, "weight_decay": config.map_weight_decay}]
+    return kind(groups, lr=config.lr, weight_decay=config.weight_decay, fused=True)
+
+
+def _better(
+    scores: dict[str, float], best: dict[str, float], task: Task, config: TrainConfig
+) -> bool:
+    """Whether this epoch shall be kept; the first of equals is."""
+    if config.select == "loss":
+        return not math.isnan(scores["val"]) and scores["val_loss"] < best.get("val_loss", math.inf)
+    return task.better(scores["val"], best.get("val"))
 
 
 def _make_plateau(optimizer: Any, task: Task, config: TrainConfig) -> ReduceLROnPlateau | None:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 import coopsheaf
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.files import write_json
+from coopsheaf.models.network import Network
 from coopsheaf.models.registry import find_model
 from coopsheaf.train.checkpoint import CheckpointError, load_tensors, save_tensors
 from coopsheaf.train.feed import Feed, GraphFeed, NodeFeed
@@ -57,7 +58,7 @@ class Rescaled(nn.Module):
     would take them for ever.
     """
 
-    def __init__(self, network: nn.Module, out_channels: int) -> None:
+    def __init__(self, network: Network, out_channels: int) -> None:
         super().__init__()
         self.network = network
         self.register_buffer("shift", torch.zeros(out_channels))
@@ -72,6 +73,9 @@ class Rescaled(nn.Module):
                 self.get_buffer("shift")[k] = known.mean()
                 spread = known.std(correction=0)
                 self.get_buffer("scale")[k] = spread if spread > 0 else 1.0
+
+    def map_learners(self) -> list[nn.Module]:
+        return self.network.map_learners()
 
     def forward(self, *arguments: Any, **options: Any) -> Tensor:
         out = self.network(*arguments, **options)
