@@ -362,6 +362,16 @@ def find_published(model: str, dataset: str) -> Published | None:
     return None
 
 
+# The figure on over-squashing compares these.
+NEIGHBORS_MATCH = ("csnn", "nsd-orthogonal", "bunn", "gcn-match", "gat-match", "gin", "ggnn")
+
+
+def tables_of(model: str) -> list[str]:
+    """The tables and figures of the paper in which a model appears, as they are called here."""
+    tables = dict.fromkeys(entry.table for entry in PUBLISHED if entry.model == model)
+    return [*tables, *(["neighbors-match"] if model in NEIGHBORS_MATCH else [])]
+
+
 def find_runtime(model: str, dataset: str) -> Runtime | None:
     """The printed seconds per epoch of a model on a dataset."""
     for entry in RUNTIMES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from coopsheaf.bench.published import tables_of
 from coopsheaf.bench.records import find_records
 from coopsheaf.bench.render import FORMATS, render
 from coopsheaf.checks import check_choice
@@ -37,7 +38,19 @@ def report(command: args.Report) -> int:
 
 
 def models() -> int:
-    width = max(map(len, MODELS))
+    """One line per model; nothing is folded, so that it can be searched."""
+    rows = [("name", "inductive", "directed", "graphs", "weights", "tables", "what")]
     for name, info in MODELS.items():
-        sys.stdout.write(f"{name:{width}}  {info.description} ({info.paper})\n")
+        flags = (info.inductive, info.directed, info.graph_level, info.edge_weight)
+        what = info.description + (f" ({info.paper})" if info.paper else "")
+        tables = ", ".join(tables_of(name)) or "-"
+        rows.append((name, *("yes" if flag else "-" for flag in flags), tables, what))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+    sys.stdout.write(
+        "\ninductive: works on other graphs than it was trained on; directed: the direction of edges "
+        "counts;\ngraphs: outputs for whole graphs; weights: uses edge weights; tables: of the paper.\n"
+    )
     return 0

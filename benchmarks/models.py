@@ -1,0 +1,128 @@
+"""Time and memory of a training step of every model of the registry, relative to CSNN.
+
+Each model trains with its recipe for the dataset (its marked default where it has none) on a
+generated graph of the size of minesweeper or tolokers, in a process of its own::
+
+    python benchmarks/models.py --threads 1 --repeats 3 --json FILE
+
+``README.md`` beside this file has the protocol and the results. ``--table FILE`` prints the table of
+an earlier run in the form of the paper's runtime table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+from train_step import (
+    MB,
+    SEED,
+    SETTINGS,
+    in_fresh_process,
+    peak_bytes,
+    positive,
+    report,
+    write_json_lines,
+)
+
+from coopsheaf.bench.published import find_runtime
+from coopsheaf.bench.recipes import recipe_for
+from coopsheaf.models.registry import MODELS
+from coopsheaf.train.task import Task
+
+GRAPHS = ("minesweeper", "tolokers")
+
+
+def measure_model(name: str, dataset: str, threads: int, repeats: int) -> dict[str, Any]:
+    """Median seconds of a training step, its peak memory above the prepared process, and sizes."""
+    torch.set_num_threads(threads)
+    torch.manual_seed(SEED)
+    setting, recipe = SETTINGS[dataset], recipe_for(name, dataset)
+    in_channels, _, _, out_channels = setting.sizes
+    graph = setting.make_graph()
+    x = torch.randn(setting.num_nodes, in_channels)
+    y = torch.randint(2, (setting.num_nodes,))
+    model = recipe.model.build(in_channels, out_channels, graph_level=False)
+    kind = torch.optim.Adam if recipe.train.optimizer == "adam" else torch.optim.AdamW
+    optimizer = kind(model.parameters(), lr=recipe.train.lr, fused=True)
+    task = Task("binary", "auroc")
+
+    def step() -> float:
+        start = time.perf_counter()
+        optimizer.zero_grad(set_to_none=True)
+        task.loss(model(x, graph), y).backward()
+        optimizer.step()
+        return time.perf_counter() - start
+
+    with suppress(OSError):  # Linux can forget the peak of the preparation; others cannot
+        Path("/proc/self/clear_refs").write_text("5")
+    before = peak_bytes()
+    step()  # Adam's moments and what the graph remembers exist from the second step on
+    seconds = [step() for _ in range(repeats)]
+    return {
+        "model": name,
+        "graph": dataset,
+        "threads": threads,
+        "recipe": recipe.name,
+        "step_s": round(statistics.median(seconds), 4),
+        "peak_mb": round((peak_bytes() - before) / MB, 1),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+    }
+
+
+def format_table(records: list[dict[str, Any]]) -> str:
+    """One line per model: step and memory as multiples of CSNN's, and the paper's seconds so too."""
+    own = {(r["graph"], r["threads"]): r for r in records if r["model"] == "csnn"}
+    head = ("graph", "threads", "model", "step s", "of csnn", "paper", "peak MB", "of csnn")
+    rows = [(*head, "parameters", "settings")]
+    for r in records:
+        base = own.get((r["graph"], r["threads"]))
+        time_ratio = f"{r['step_s'] / base['step_s']:.2f}x" if base else "-"
+        memory_ratio = f"{r['peak_mb'] / base['peak_mb']:.2f}x" if base else "-"
+        printed, theirs = find_runtime(r["model"], r["graph"]), find_runtime("csnn", r["graph"])
+        paper = f"{printed.seconds / theirs.seconds:.2f}x" if printed and theirs else "-"
+        settings = "published" if r["recipe"] != "default" else "default, not tuned"
+        left = (r["graph"], str(r["threads"]), r["model"], f"{r['step_s']:.3f}", time_ratio, paper)
+        rows.append(
+            (*left, f"{r['peak_mb']:,.0f}", memory_ratio, f"{r['parameters']:,}", settings)
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    cells = [zip(row, "<><>>>>>><", widths, strict=True) for row in rows]
+    lines = ("  ".join(f"{text:{a}{w}}" for text, a, w in row).rstrip() for row in cells)
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--models", nargs="+", choices=MODELS, default=[*MODELS], help="default: all")
+    add("--graphs", nargs="+", choices=GRAPHS, default=[*GRAPHS], help="default: both")
+    add("--threads", nargs="+", type=positive, default=[1], help="default: 1")
+    add("--repeats", type=positive, default=3, help="timed steps per model; default: 3")
+    add("--json", type=Path, metavar="FILE", help="write the results as JSON Lines")
+    add("--table", type=Path, metavar="FILE", help="only print the table of an earlier run")
+    args = parser.parse_args()
+    if args.table is not None:
+        lines = args.table.read_text(encoding="utf-8").splitlines()
+        print(format_table([json.loads(line) for line in lines]))
+        return
+    records = []
+    for graph in args.graphs:
+        for threads in args.threads:
+            for name in dict.fromkeys(["csnn", *args.models]):
+                report(f"{graph}, {threads} thread(s): {name} ...")
+                records.append(in_fresh_process(measure_model, name, graph, threads, args.repeats))
+                report(f"    {json.dumps(records[-1])}")
+                if args.json is not None:
+                    write_json_lines(args.json, records)  # a run cut short is not lost
+    print(format_table(records))
+
+
+if __name__ == "__main__":
+    main()
