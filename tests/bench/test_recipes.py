@@ -289,8 +289,8 @@ def test_every_other_setting_counts_in_the_hash(section: str) -> None:
     for name in names:
         old = getattr(values, name)
         new = {bool: not old, int: 97, float: 0.123, str: "adamw", type(None): 0.5}[type(old)]
-        if (section, name) in (("train", "schedule"), ("train", "precision")):
-            new = {"schedule": "cosine", "precision": "64"}[name]
+        if section == "train":
+            new = {"schedule": "cosine", "precision": "64", "select": "loss"}.get(name, new)
         changed = dataclasses.replace(
             recipe, **{section: dataclasses.replace(values, **{name: new})}
         )

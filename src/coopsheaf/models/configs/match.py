@@ -1,0 +1,92 @@
+"""Settings of the networks that NeighborsMatch was published with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from coopsheaf.models.info import ModelInfo
+
+if TYPE_CHECKING:
+    from coopsheaf.models.network import Network
+
+
+@dataclass(frozen=True)
+class MatchConfig:
+    """Settings of :class:`~coopsheaf.models.match.MatchNetwork`; a subclass names its kind."""
+
+    kind: ClassVar[str]
+
+    hidden_channels: int = 32
+    num_layers: int = 3
+    unroll: bool = False
+    pool: str = "mean"
+
+    def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
+        from coopsheaf.models.match import MatchNetwork
+
+        return MatchNetwork(
+            in_channels,
+            self.hidden_channels,
+            self.num_layers,
+            out_channels,
+            kind=self.kind,
+            unroll=self.unroll,
+            pool=self.pool if graph_level else None,
+        )
+
+
+@dataclass(frozen=True)
+class GCNMatchConfig(MatchConfig):
+    """Settings of :class:`~coopsheaf.models.match.MatchNetwork` of kind ``"gcn"``."""
+
+    kind: ClassVar[str] = "gcn"
+
+
+@dataclass(frozen=True)
+class GINConfig(MatchConfig):
+    """Settings of :class:`~coopsheaf.models.match.MatchNetwork` of kind ``"gin"``."""
+
+    kind: ClassVar[str] = "gin"
+
+
+@dataclass(frozen=True)
+class GATMatchConfig(MatchConfig):
+    """Settings of :class:`~coopsheaf.models.match.MatchNetwork` of kind ``"gat"``."""
+
+    kind: ClassVar[str] = "gat"
+
+
+@dataclass(frozen=True)
+class GGNNConfig(MatchConfig):
+    """Settings of :class:`~coopsheaf.models.match.MatchNetwork` of kind ``"ggnn"``."""
+
+    kind: ClassVar[str] = "ggnn"
+
+
+INFOS = (
+    ModelInfo(
+        "gin", GINConfig, 1, "graph isomorphism network, with residuals", "Xu et al., ICLR 2019"
+    ),
+    ModelInfo(
+        "ggnn",
+        GGNNConfig,
+        1,
+        "gated graph neural network, one step a layer",
+        "Li et al., ICLR 2016",
+    ),
+    ModelInfo(
+        "gcn-match",
+        GCNMatchConfig,
+        1,
+        "graph convolutional network, with residuals and norms, as in NeighborsMatch",
+        "Kipf & Welling, ICLR 2017; Alon & Yahav, ICLR 2021",
+    ),
+    ModelInfo(
+        "gat-match",
+        GATMatchConfig,
+        1,
+        "graph attention network, with residuals and norms, as in NeighborsMatch",
+        "Veličković et al., ICLR 2018; Alon & Yahav, ICLR 2021",
+    ),
+)
