@@ -31,6 +31,7 @@ FLOORS = [
     "data",
     "train",
     "bench",
+    "analysis",
     "estimator",
     "cli",
 ]

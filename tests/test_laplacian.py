@@ -29,6 +29,7 @@ from coopsheaf import (
     out_laplacian,
     sheaf_laplacian,
 )
+from coopsheaf.laplacian import EdgeMapOperator, GraphOperator
 from coopsheaf.operator import Identity
 
 ALL_GRAPHS = pytest.mark.parametrize("name", ODD_GRAPHS)
@@ -46,6 +47,20 @@ def odd(name: str) -> Graph:
 @pytest.mark.parametrize("build", UNDIRECTED.values(), ids=UNDIRECTED)
 def test_undirected_laws(name: str, weighted: bool, build) -> None:
     check_sheaf(random_sheaf(odd(name), 2, weighted=weighted), build)
+
+
+@ALL_GRAPHS
+@pytest.mark.parametrize("d", [1, 3])
+def test_what_a_graph_does_alone(name: str, d: int) -> None:
+    """Weights of any sign, the same for every coordinate of the stalks."""
+    graph = odd(name)
+    n, m = graph.num_nodes, graph.num_edges
+    eye = torch.eye(d).double().expand(m, d, d)
+    for weight in (None, randn(m)):
+        operator = GraphOperator(graph, randn(n), weight, d)
+        check_operator(operator)
+        blocks = EdgeMapOperator(graph, randn(n), eye, eye, weight)
+        assert_close(operator.to_dense(), blocks.to_dense(), **EXACT)
 
 
 @ALL_GRAPHS

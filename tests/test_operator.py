@@ -9,7 +9,8 @@ from laws import EXACT, check_operator
 from torch.testing import assert_close
 
 from coopsheaf import Graph, Sheaf, coboundary, in_laplacian, out_laplacian
-from coopsheaf.operator import Identity
+from coopsheaf.laplacian import GraphOperator
+from coopsheaf.operator import BlockDiagonal, DirectSum, Identity
 
 FLAT = random_flat(Graph(path(4)), 2)
 
@@ -29,6 +30,36 @@ def test_a_factor_can_be_learned() -> None:
     x = randn(4, 2, 3)
     (factor * out_laplacian(FLAT)).mv(x).sum().backward()
     assert_close(factor.grad, out_laplacian(FLAT).mv(x).sum())
+
+
+@pytest.mark.parametrize("blocks", [randn(4), randn(4, 2), randn(4, 2, 2)], ids=["n", "nd", "ndd"])
+def test_block_diagonals(blocks) -> None:
+    operator = BlockDiagonal(blocks, 2 if blocks.dim() == 1 else None)
+    check_operator(operator)
+    assert operator.domain == (4, 2)
+    x = randn(4, 2, 3)
+    for i in range(4):
+        block = blocks[i] * torch.eye(2).double() if blocks.dim() == 1 else blocks[i]
+        block = block.diag() if block.dim() == 1 else block
+        assert_close(operator.mv(x)[i], block @ x[i], **EXACT)
+    with pytest.raises(ValueError, match="`stalk_dim` must be given"):
+        BlockDiagonal(randn(4))
+
+
+def test_a_direct_sum_acts_on_slices_of_the_stalks() -> None:
+    a, b = out_laplacian(FLAT), GraphOperator(Graph(path(4)), randn(4), randn(6))
+    total = DirectSum([a, b, a])
+    check_operator(total)
+    check_operator(DirectSum([a]))
+    assert repr(total) == "DirectSum(4x5 -> 4x5)"
+    x = randn(4, 5, 3)
+    want = torch.cat([a.mv(x[:, :2]), b.mv(x[:, 2:3]), a.mv(x[:, 3:])], dim=1)
+    assert_close(total.mv(x), want, **EXACT)
+    delta = coboundary(Sheaf(path(4)[:, :3], randn(3, 2, 2, 2)))
+    check_operator(DirectSum([delta, delta]))
+    for parts in ([], [a, Identity(5, 1)]):
+        with pytest.raises(ValueError, match="`parts` must be operators, at least one, on the"):
+            DirectSum(parts)
 
 
 def test_shapes_must_fit() -> None:

@@ -34,6 +34,7 @@ from coopsheaf.checks import check_choice
 from coopsheaf.graph import Graph
 from coopsheaf.kernels import reference
 from coopsheaf.kernels.diagonal import inverse_sqrt
+from coopsheaf.kernels.sparse import sparse_product
 from coopsheaf.operator import Operator
 from coopsheaf.sheaf import ConformalMaps, DirectedSheaf, FlatSheaf, NodeMaps, Sheaf, dense_maps
 
@@ -89,6 +90,53 @@ class EdgeMapOperator(NodeMapOperator):
 
     _kernel = staticmethod(kernels.edge_maps)
     _matrix = staticmethod(reference.edge_matrix)
+
+
+class GraphOperator(Operator):
+    """D_i x_i - Σ_{e = j→i} w_e x_j: what a graph alone does, to every stalk coordinate alike.
+
+    The Laplacian of a constant sheaf, and of any sheaf on stalks of dimension 1: there the product
+    of the two maps of an edge goes into its weight, sign included.
+
+    Args:
+        graph: n nodes, m edges.
+        diagonal: ``(n,)``.
+        edge_weight: w, ``(m,)``, of any sign; 1 if not given.
+        stalk_dim: d.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        diagonal: Tensor,
+        edge_weight: Tensor | None = None,
+        stalk_dim: int = 1,
+    ) -> None:
+        self.graph, self.diagonal, self.edge_weight = graph, diagonal, edge_weight
+        self.stalk_dim = stalk_dim
+
+    @property
+    def domain(self) -> tuple[int, int]:
+        return self.graph.num_nodes, self.stalk_dim
+
+    codomain = domain
+
+    def _mv(self, x: Tensor) -> Tensor:
+        flat = x.flatten(1).unsqueeze(1)  # (n, 1, d·h)
+        weight = None if self.edge_weight is None else self.edge_weight[:, None, None]
+        heard = sparse_product(flat, self.graph, weight).view_as(x)
+        return (self.diagonal[:, None, None] * x - heard).to(x.dtype)
+
+    def to_dense(self) -> Tensor:
+        graph, matrix = self.graph, self.diagonal.diag()
+        weight = self.diagonal.new_ones(1) if self.edge_weight is None else self.edge_weight
+        weight = -weight.to(matrix.dtype).expand(graph.num_edges)
+        matrix = matrix.index_put((graph.target, graph.source), weight, accumulate=True)
+        return torch.kron(matrix, torch.eye(self.stalk_dim).to(matrix))
+
+    @property
+    def T(self) -> GraphOperator:
+        return GraphOperator(self.graph.reverse(), self.diagonal, self.edge_weight, self.stalk_dim)
 
 
 class Coboundary(Operator):

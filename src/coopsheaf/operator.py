@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import overload
 
 import torch
 from torch import Tensor
 
+from coopsheaf.kernels.diagonal import apply_diagonal
 from coopsheaf.tensor_checks import check_floating
 
 
@@ -215,3 +217,85 @@ class Multiple(Operator):
     @property
     def T(self) -> Operator:
         return Multiple(self.factor, self.a.T)
+
+
+class BlockDiagonal(Operator):
+    """B_i x_i: what every node does to its own stalk.
+
+    Args:
+        blocks: ``(n,)``, a multiple of the identity per node; ``(n, d)``, a diagonal matrix per
+            node; or ``(n, d, d)``, any matrix per node.
+        stalk_dim: d, for blocks of shape ``(n,)``.
+    """
+
+    def __init__(self, blocks: Tensor, stalk_dim: int | None = None) -> None:
+        if blocks.dim() == 1 and stalk_dim is None:
+            raise ValueError("`stalk_dim` must be given with blocks of shape (n,); got None")
+        self.blocks = blocks
+        self.stalk_dim = blocks.shape[-1] if stalk_dim is None else stalk_dim
+
+    @property
+    def domain(self) -> tuple[int, int]:
+        return self.blocks.shape[0], self.stalk_dim
+
+    codomain = domain
+
+    def _mv(self, x: Tensor) -> Tensor:
+        blocks = self.blocks.to(x.dtype)
+        if blocks.dim() == 2:
+            return blocks.unsqueeze(-1) * x
+        return apply_diagonal(blocks, x)
+
+    def to_dense(self) -> Tensor:
+        n, d = self.domain
+        eye = torch.eye(d, dtype=self.blocks.dtype, device=self.blocks.device)
+        return torch.block_diag(*self._mv(eye.expand(n, d, d)))
+
+    @property
+    def T(self) -> Operator:
+        return BlockDiagonal(self.blocks.mT, None) if self.blocks.dim() == 3 else self
+
+
+class DirectSum(Operator):
+    """A ⊕ B ⊕ …: each operator acts on its own slice of the stalks, one after the other.
+
+    Args:
+        parts: operators on the same cells; their stalk dimensions add up.
+    """
+
+    def __init__(self, parts: Sequence[Operator]) -> None:
+        cells = {(part.domain[0], part.codomain[0]) for part in parts}
+        if len(cells) != 1:
+            raise ValueError(
+                f"`parts` must be operators, at least one, on the same cells; got {list(parts)}"
+            )
+        self.parts = tuple(parts)
+
+    @property
+    def domain(self) -> tuple[int, int]:
+        return self.parts[0].domain[0], sum(part.domain[1] for part in self.parts)
+
+    @property
+    def codomain(self) -> tuple[int, int]:
+        return self.parts[0].codomain[0], sum(part.codomain[1] for part in self.parts)
+
+    def _mv(self, x: Tensor) -> Tensor:
+        slices = x.split([part.domain[1] for part in self.parts], dim=1)
+        pairs = zip(self.parts, slices, strict=True)
+        return torch.cat([part._mv(piece) for part, piece in pairs], dim=1)
+
+    def to_dense(self) -> Tensor:
+        (k, d), (rows, e) = self.domain, self.codomain
+        first = self.parts[0].to_dense()
+        matrix = first.new_zeros(rows, e, k, d)
+        row = column = 0
+        for part in self.parts:
+            height, width = part.codomain[1], part.domain[1]
+            block = part.to_dense().view(rows, height, k, width)
+            matrix[:, row : row + height, :, column : column + width] = block
+            row, column = row + height, column + width
+        return matrix.view(rows * e, k * d)
+
+    @property
+    def T(self) -> Operator:
+        return DirectSum([part.T for part in self.parts])

@@ -76,17 +76,23 @@ class Householder(Orthogonal):
     """
 
     def _matrices(self, parameters: Tensor) -> Tensor:
-        # Reflection by reflection: torch.linalg.householder_product gives the same, but its
-        # derivative is slower and unrolls into hundreds of operations when compiled.
-        d, eye = self.stalk_dim, self._eye(parameters)
-        vectors = self._lower(parameters) + eye
-        factors = 2 / vectors.square().sum(-2)  # (..., d)
-        last = eye[-1]
-        q = (eye - 2 * torch.outer(last, last)).expand_as(vectors)
+        # Reflection by reflection, from the last one outwards; H_k leaves the first k - 1
+        # coordinates alone, so Q grows by a row and a column each time. The nodes come last until
+        # the end: products of many tiny matrices are slow, sums of long rows are not.
+        # (torch.linalg.householder_product gives the same, but its derivative is slower and
+        # unrolls into hundreds of operations when compiled.)
+        d, p = self.stalk_dim, parameters.unbind(-1)
+        q = parameters.new_full((1, 1, *parameters.shape[:-1]), -1.0)
         for k in reversed(range(d - 1)):
-            v = vectors[..., k : k + 1]  # (..., d, 1)
-            q = q - (factors[..., k, None, None] * v) @ (v.mT @ q)
-        return q
+            v = torch.stack([p[i * (i - 1) // 2 + k] for i in range(k + 1, d)])  # below the 1
+            factor = 2 / (1 + v.square().sum(0))
+            w = (v.unsqueeze(1) * q).sum(0)  # vᵀ q
+            scaled = factor * v
+            top = torch.cat([(1 - factor).unsqueeze(0), -factor * w])
+            body = torch.cat([-scaled.unsqueeze(1), q - scaled.unsqueeze(1) * w], dim=1)
+            q = torch.cat([top.unsqueeze(0), body])  # (d - k, d - k, ...)
+        # Taken apart and stacked rather than permuted: so the gradient comes back in long rows too.
+        return torch.stack(q.flatten(0, 1).unbind(0), -1).unflatten(-1, (d, d))
 
 
 class Cayley(Orthogonal):

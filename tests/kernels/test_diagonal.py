@@ -117,3 +117,16 @@ def test_autocast_does_not_reach_the_root() -> None:
         (gradient,) = torch.autograd.grad(root.sum(), blocks)
     assert root.dtype == gradient.dtype == torch.float32
     assert_close(root, inverse_sqrt(blocks), rtol=0, atol=0)
+
+
+def test_it_compiles_and_has_forward_derivatives() -> None:
+    blocks = blocks_with(torch.tensor([[1.0, 4.0], [2.0, 2.0]], dtype=torch.float64))
+    blocks, weights = blocks.requires_grad_(), randn(2, 2, 2, seed=5)
+    (want,) = torch.autograd.grad((inverse_sqrt(blocks) * weights).sum(), blocks)
+    compiled = torch.compile(inverse_sqrt, backend="aot_eager", fullgraph=True)
+    (got,) = torch.autograd.grad((compiled(blocks) * weights).sum(), blocks)
+    assert_close(got, want, rtol=0, atol=1e-12)
+    step = randn(2, 2, 2, seed=6)
+    step = step + step.mT
+    _, tangent = torch.func.jvp(inverse_sqrt, (blocks.detach(),), (step,))
+    assert_close((tangent * weights).sum(), (want * step).sum(), rtol=0, atol=1e-12)

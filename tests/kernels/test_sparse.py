@@ -12,7 +12,7 @@ from torch.testing import assert_close
 
 from coopsheaf import Graph
 from coopsheaf.kernels import sparse
-from coopsheaf.kernels.sparse import sparse_product
+from coopsheaf.kernels.sparse import edge_products, sparse_product
 
 SOME = settings(deadline=None, max_examples=30)
 
@@ -131,6 +131,36 @@ def test_forward_mode_derivatives() -> None:
         dual = torch.autograd.forward_ad.make_dual(x, dx)
         out = torch.autograd.forward_ad.unpack_dual(sparse_product(dual, graph))
     assert_close(out.tangent, sparse_product(dx, graph), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ODD_GRAPHS)
+@pytest.mark.parametrize("b", [1, 3])
+def test_edge_products_are_taken_at_the_two_ends(
+    name: str, b: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sparse, "SLICE_NUMEL", 20)
+    n, edge_index = ODD_GRAPHS[name]
+    graph = Graph(edge_index, n)
+    g, x = randn(n, b, 4).requires_grad_(), randn(n, b, 4, seed=1).requires_grad_()
+    source, target = edge_index
+    got, expected = edge_products(g, x, graph), g[target] @ x[source].mT
+    assert_close(got, expected, rtol=0, atol=1e-12)
+    cotangent = randn(*expected.shape, seed=2)
+    for ours, theirs in zip(
+        torch.autograd.grad(got, (g, x), cotangent),
+        torch.autograd.grad(expected, (g, x), cotangent),
+        strict=True,
+    ):
+        assert_close(ours, theirs, rtol=0, atol=1e-12)
+
+
+def test_edge_products_in_forward_mode() -> None:
+    n, edge_index = ODD_GRAPHS["random-directed"]
+    graph = Graph(edge_index, n)
+    g, x, dg, dx = (randn(n, 2, 3, seed=seed) for seed in range(4))
+    _, tangent = torch.func.jvp(lambda a, c: edge_products(a, c, graph), (g, x), (dg, dx))
+    expected = edge_products(dg, x, graph) + edge_products(g, dx, graph)
+    assert_close(tangent, expected, rtol=0, atol=1e-12)
 
 
 def test_no_nodes() -> None:

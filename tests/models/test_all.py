@@ -23,8 +23,42 @@ F_IN, OUT = 5, 3
 # Settings small enough for tests, and the number of parameters they give.
 SMALL: dict[str, tuple[dict[str, Any], int]] = {
     "csnn": ({"hidden_channels": 4, "num_layers": 2, "learner": "sage-projected"}, 9_255),
+    "csnn-identity": ({"hidden_channels": 4, "num_layers": 2}, 167),
+    "csnn-random": ({"hidden_channels": 4, "num_layers": 2, "learner": "sage-projected"}, 9_255),
     "mlp": ({"hidden_channels": 8}, 75),
     "gcn-plain": ({"hidden_channels": 8}, 75),
+    "gat-plain": ({"hidden_channels": 8, "num_heads": 2}, 97),
+    "sage-plain": ({"hidden_channels": 8}, 139),
+    "nsd-diag": ({"hidden_channels": 4}, 311),
+    "nsd-orthogonal": ({"hidden_channels": 4}, 359),
+    "nsd-general": ({"hidden_channels": 4}, 599),
+    "nsd-identity": ({"hidden_channels": 4}, 167),
+    "nsd-random": ({"hidden_channels": 4}, 311),
+    "snn": ({"hidden_channels": 4}, 115),
+    "resnet": ({"hidden_channels": 8}, 411),
+    "gcn": ({"hidden_channels": 8}, 411),
+    "sage": ({"hidden_channels": 8}, 539),
+    "gat": ({"hidden_channels": 8, "num_heads": 2}, 623),
+    "gat-sep": ({"hidden_channels": 8, "num_heads": 2}, 751),
+    "gt": ({"hidden_channels": 8, "num_heads": 2}, 1_019),
+    "gt-sep": ({"hidden_channels": 8, "num_heads": 2}, 1_147),
+    "bunn": ({"hidden_channels": 8, "num_bundles": 2, "phi_layers": 1}, 1_199),
+    "cognn": (
+        {
+            "hidden_channels": 8,
+            "num_layers": 2,
+            "action_channels": 4,
+            "action_layers": 2,
+            "temperature": "learned",
+            "norm": "layer",
+            "skip": True,
+        },
+        543,
+    ),
+    "gin": ({"hidden_channels": 8, "num_layers": 2}, 456),
+    "ggnn": ({"hidden_channels": 8, "num_layers": 2}, 1_064),
+    "gcn-match": ({"hidden_channels": 8, "num_layers": 2}, 248),
+    "gat-match": ({"hidden_channels": 8, "num_layers": 2}, 280),
 }
 
 EACH_MODEL = pytest.mark.parametrize("name", MODELS)

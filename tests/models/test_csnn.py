@@ -17,6 +17,7 @@ from torch_geometric.data import Batch, Data
 
 from coopsheaf import CSNN, Graph, record_maps
 from coopsheaf.nn import GraphNormSAGELearner, MLPLearner, ProjectedSAGELearner
+from coopsheaf.nn.dropout import dropout
 from coopsheaf.nn.learners import LEARNERS
 
 EACH_LEARNER = pytest.mark.parametrize("learner", LEARNERS)
@@ -63,9 +64,9 @@ def test_dropout_reaches_residual_learners_and_diffusion() -> None:
     torch.manual_seed(7)
     got = model(x, EDGES)
     torch.manual_seed(7)
-    y = F.gelu(model.encoder(F.dropout(x, 0.3))).view(N, 3, 4)
-    y = F.dropout(y, 0.4)
-    z = F.gelu(F.dropout(model.convs[0](y, EDGES), 0.4))
+    y = F.gelu(model.encoder(dropout(x, 0.3))).view(N, 3, 4)
+    y = dropout(y, 0.4)
+    z = F.gelu(dropout(model.convs[0](y, EDGES), 0.4))
     assert_close(got, model.readout((y - z).flatten(1)))
     assert not torch.equal(model(x, EDGES), got)
     model.eval()

@@ -10,11 +10,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 
 def apply_diagonal(diagonal: Tensor, x: Tensor) -> Tensor:
     """D x for x of shape ``(n, d, h)``."""
-    return diagonal[:, None, None] * x if diagonal.dim() == 1 else diagonal @ x
+    return diagonal[:, None, None] * x if diagonal.dim() == 1 else diagonal.to(x.dtype) @ x
 
 
 def inverse_sqrt(diagonal: Tensor) -> Tensor:
@@ -41,7 +42,18 @@ def inverse_sqrt(diagonal: Tensor) -> Tensor:
     # LAPACK knows no half precision; what counts as zero is still up to the dtype given.
     half = diagonal.dtype in (torch.bfloat16, torch.float16)
     work = diagonal.float() if half else diagonal
-    return _InverseSqrt.apply(work, torch.finfo(diagonal.dtype).eps).to(diagonal.dtype)
+    return _root_dual(work, torch.finfo(diagonal.dtype).eps).to(diagonal.dtype)
+
+
+def _root_dual(blocks: Tensor, eps: float) -> Tensor:
+    """The root, with forward-mode derivatives, which a custom operator would drop."""
+    if forward_ad._current_level < 0:
+        return _inverse_sqrt(blocks, eps)[0]
+    blocks, tangent = forward_ad.unpack_dual(blocks)
+    root, inverse_root, vectors = _inverse_sqrt(blocks, eps)
+    if tangent is None:
+        return root
+    return forward_ad.make_dual(root, _derivative(tangent, inverse_root, vectors))
 
 
 def _floor(dtype: torch.dtype) -> float:
@@ -54,34 +66,51 @@ def _masked_rsqrt(values: Tensor, positive: Tensor) -> Tensor:
     return torch.where(positive, safe.rsqrt(), 0.0)
 
 
-class _InverseSqrt(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, blocks: Tensor, eps: float) -> Tensor:
-        with torch.autocast(blocks.device.type, enabled=False):
-            values, vectors = torch.linalg.eigh(blocks)  # (n, d), (n, d, d)
-            cutoff = values.amax(-1, keepdim=True) * blocks.shape[-1] * eps
-            positive = values > cutoff.clamp(min=_floor(values.dtype))
-            inverse_root = _masked_rsqrt(values, positive)
-            ctx.save_for_backward(inverse_root, vectors)
-            return (vectors * inverse_root.unsqueeze(-2)) @ vectors.mT
+@torch.library.custom_op("coopsheaf::inverse_sqrt", mutates_args=())
+def _inverse_sqrt(blocks: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """The root, the root's eigenvalues ``(n, d)`` and its eigenvectors."""
+    with torch.autocast(blocks.device.type, enabled=False):
+        values, vectors = torch.linalg.eigh(blocks)  # (n, d), (n, d, d)
+        cutoff = values.amax(-1, keepdim=True) * blocks.shape[-1] * eps
+        positive = values > cutoff.clamp(min=_floor(values.dtype))
+        inverse_root = _masked_rsqrt(values, positive)
+        root = (vectors * inverse_root.unsqueeze(-2)) @ vectors.mT
+        return root, inverse_root, vectors.contiguous()
 
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        if torch.is_grad_enabled():
-            # What is computed below does not depend on the blocks as far as autograd can see: a
-            # second derivative would be wrong without a word.
-            raise RuntimeError(
-                "second derivatives through the inverse square root of d x d blocks are not "
-                "implemented; conformal maps, which need none, have them"
-            )
-        inverse_root, vectors = ctx.saved_tensors
-        with torch.autocast(grad.device.type, enabled=False):
-            a, b = inverse_root.unsqueeze(-1), inverse_root.unsqueeze(-2)
-            both, one = (a > 0) & (b > 0), (a > 0) ^ (b > 0)
-            product, total = a * b, torch.where(both, a + b, 1.0)
-            # -1 / (r_a r_b (r_a + r_b)) with r = 1 / inverse_root; against a vanishing direction
-            # the difference is r⁻¹ / r²; between two vanishing directions we take 0.
-            factor = torch.where(both, -product * (product / total), 0.0)
-            factor = torch.where(one, (a + b) ** 3, factor)
-            inner = vectors.mT @ ((grad + grad.mT) / 2).to(vectors.dtype) @ vectors
-            return vectors @ (factor * inner) @ vectors.mT, None
+
+@_inverse_sqrt.register_fake
+def _(blocks: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    root = torch.empty_like(blocks, memory_format=torch.contiguous_format)
+    return root, blocks.new_empty(blocks.shape[:-1]), torch.empty_like(root)
+
+
+def _save_root(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    ctx.save_for_backward(*output[1:])
+
+
+def _root_backward(ctx: Any, grad: Tensor, *others: Tensor) -> tuple[Tensor, None]:
+    if torch.is_grad_enabled():
+        # What is computed below does not depend on the blocks as far as autograd can see: a
+        # second derivative would be wrong without a word.
+        raise RuntimeError(
+            "second derivatives through the inverse square root of d x d blocks are not "
+            "implemented; conformal maps, which need none, have them"
+        )
+    return _derivative(grad, *ctx.saved_tensors), None
+
+
+def _derivative(direction: Tensor, inverse_root: Tensor, vectors: Tensor) -> Tensor:
+    """The derivative of the root in a direction; a symmetric map, so its own adjoint."""
+    with torch.autocast(direction.device.type, enabled=False):
+        a, b = inverse_root.unsqueeze(-1), inverse_root.unsqueeze(-2)
+        both, one = (a > 0) & (b > 0), (a > 0) ^ (b > 0)
+        product, total = a * b, torch.where(both, a + b, 1.0)
+        # -1 / (r_a r_b (r_a + r_b)) with r = 1 / inverse_root; against a vanishing direction
+        # the difference is r⁻¹ / r²; between two vanishing directions we take 0.
+        factor = torch.where(both, -product * (product / total), 0.0)
+        factor = torch.where(one, (a + b) ** 3, factor)
+        inner = vectors.mT @ ((direction + direction.mT) / 2).to(vectors.dtype) @ vectors
+        return vectors @ (factor * inner) @ vectors.mT
+
+
+_inverse_sqrt.register_autograd(_root_backward, setup_context=_save_root)

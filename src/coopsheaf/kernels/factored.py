@@ -11,11 +11,16 @@ edges do not factor; their d×d blocks are formed once and multiplied as a block
 
 from __future__ import annotations
 
+from typing import Any
+
+import torch
 from torch import Tensor
 
 from coopsheaf.graph import Graph
 from coopsheaf.kernels.diagonal import apply_diagonal
-from coopsheaf.kernels.sparse import sparse_product
+from coopsheaf.kernels.eager import differentiable_backward, is_plain_eager
+from coopsheaf.kernels.sparse import add_up, edge_products, sparse_product
+from coopsheaf.kernels.stalks import stalk_product, subtract_stalk_product
 
 
 def node_maps(
@@ -26,13 +31,90 @@ def node_maps(
     right: Tensor,
     edge_weight: Tensor | None,
 ) -> Tensor:
-    sent = right @ x  # (n, d, h)
-    if edge_weight is None:
-        heard = sparse_product(sent, graph)
-    else:
-        flat = sent.flatten(1).unsqueeze(1)  # (n, 1, d·h)
-        heard = sparse_product(flat, graph, edge_weight[:, None, None]).view_as(sent)
+    if is_plain_eager(x, diagonal, left, right, edge_weight):
+        return _NodeMaps.apply(x, graph, diagonal, left, right, edge_weight)
+    return _compose(x, graph, diagonal, left, right, edge_weight)
+
+
+def _compose(
+    x: Tensor,
+    graph: Graph,
+    diagonal: Tensor,
+    left: Tensor,
+    right: Tensor,
+    edge_weight: Tensor | None,
+) -> Tensor:
+    heard = _add_up(right @ x, graph, edge_weight)
     return apply_diagonal(diagonal, x) - left.mT @ heard
+
+
+def _add_up(sent: Tensor, graph: Graph, edge_weight: Tensor | None) -> Tensor:
+    """Σ_{j→i} w_ij sentⱼ, ``(n, d, h)``."""
+    if edge_weight is None:
+        return sparse_product(sent, graph)
+    flat = sent.flatten(1).unsqueeze(1)  # (n, 1, d·h)
+    return sparse_product(flat, graph, edge_weight[:, None, None]).view_as(sent)
+
+
+class _NodeMaps(torch.autograd.Function):
+    """``_compose`` with few passes over ``(n, d, h)``, forward and backward.
+
+    It keeps x and what each node heard; what was sent is computed again where an edge weight asks.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        graph: Graph,
+        diagonal: Tensor,
+        left: Tensor,
+        right: Tensor,
+        edge_weight: Tensor | None,
+    ) -> Tensor:
+        sent = stalk_product(right, x)
+        heard = add_up(sent.flatten(1), graph.by_target, edge_weight).view_as(sent)
+        ctx.graph = graph
+        ctx.save_for_backward(x, diagonal, left, right, edge_weight, heard)
+        return subtract_stalk_product(_times_diagonal(diagonal, x), left.mT, heard)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, diagonal, left, right, edge_weight, heard = ctx.saved_tensors
+        if torch.is_grad_enabled():  # somebody will differentiate again
+            inputs = (x, ctx.graph, diagonal, left, right, edge_weight)
+            return differentiable_backward(_compose, inputs, ctx.needs_input_grad, grad)
+        for_x, _, for_diagonal, for_left, for_right, for_weight = ctx.needs_input_grad
+        grad = grad.contiguous()
+        grad_x = grad_diagonal = grad_left = grad_right = grad_weight = None
+        if for_x or for_right or for_weight:
+            asked = stalk_product(left, grad)
+            if for_x or for_right:
+                # The gradient of what was sent, up to its sign.
+                sent_grad = add_up(asked.flatten(1), ctx.graph.by_source, edge_weight).view_as(x)
+            if for_x:
+                own = _times_diagonal(diagonal, grad, transpose=True)
+                grad_x = subtract_stalk_product(own, right.mT, sent_grad)
+            if for_right:
+                grad_right = torch.bmm(sent_grad, x.mT).neg_()
+            if for_weight:
+                sent = stalk_product(right, x)
+                ends = (part.flatten(1).unsqueeze(1) for part in (asked, sent))
+                grad_weight = edge_products(*ends, ctx.graph).view(-1).neg_()
+        if for_left:
+            grad_left = torch.bmm(heard, grad.mT).neg_()
+        if for_diagonal and diagonal.dim() == 1:
+            grad_diagonal = (grad * x).flatten(1).sum(1)
+        elif for_diagonal:
+            grad_diagonal = torch.bmm(grad, x.mT)
+        return grad_x, None, grad_diagonal, grad_left, grad_right, grad_weight
+
+
+def _times_diagonal(diagonal: Tensor, x: Tensor, *, transpose: bool = False) -> Tensor:
+    """D x or Dᵀ x in new memory, row by row."""
+    if diagonal.dim() == 1:
+        return torch.mul(diagonal[:, None, None], x)
+    return stalk_product(diagonal.mT if transpose else diagonal, x)
 
 
 def edge_maps(

@@ -16,10 +16,11 @@ from functools import cache
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from coopsheaf.graph import Graph
+from coopsheaf.graph import CSR, Graph
 
 # Edge-wise work that no library product covers is done in slices of about this many numbers.
 SLICE_NUMEL = 1 << 20
@@ -42,6 +43,42 @@ def sparse_product(x: Tensor, graph: Graph, blocks: Tensor | None = None) -> Ten
         flat = x.flatten(1).unsqueeze(1)  # (n, 1, b·c)
         return _multiply_dual(flat, None, arrays).reshape(x.shape)
     return _multiply_dual(x, blocks.to(x.dtype), arrays)
+
+
+def edge_products(g: Tensor, x: Tensor, graph: Graph) -> Tensor:
+    r"""What the two ends of every edge give together: :math:`G_e = g_i x_j^\top`, e = (j→i).
+
+    For b = 1 the dot products of the columns, as attention scores them.
+
+    Args:
+        g: ``(n, b, c)``, taken at the targets.
+        x: ``(n, b, c)`` of the same dtype, taken at the sources.
+        graph: the graph of n nodes and m edges.
+
+    Returns:
+        ``(m, b, b)``, in the order of the edges.
+    """
+    arrays = (*graph.by_target, *graph.by_source)
+    if forward_ad._current_level < 0:
+        return _edge_products(g, x, *arrays)
+    g, g_tangent = forward_ad.unpack_dual(g)
+    x, x_tangent = forward_ad.unpack_dual(x)
+    out = _edge_products(g, x, *arrays)
+    if g_tangent is None and x_tangent is None:
+        return out
+    tangent = torch.zeros_like(out)
+    if g_tangent is not None:
+        tangent = tangent + _edge_products(g_tangent, x, *arrays)
+    if x_tangent is not None:
+        tangent = tangent + _edge_products(g, x_tangent, *arrays)
+    return forward_ad.make_dual(out, tangent)
+
+
+def add_up(x: Tensor, csr: CSR, weight: Tensor | None = None) -> Tensor:
+    """Sum over the edges of each row, ``(n, c)``, without a derivative: for those who write their
+    own. ``weight`` is ``(m,)``, in the order of the edges."""
+    blocks = None if weight is None else weight[:, None, None]
+    return _multiply(x.unsqueeze(1), blocks, *csr).squeeze(1)
 
 
 def _multiply_dual(x: Tensor, blocks: Tensor | None, arrays: tuple[Tensor, ...]) -> Tensor:
@@ -149,9 +186,21 @@ def _multiply(x: Tensor, blocks: Tensor | None, ptr: Tensor, other: Tensor, edge
     # The CPU's sparse products know no half precision.
     halved = x.dtype in (torch.bfloat16, torch.float16) and not x.is_cuda
     work = x.to(torch.float32 if halved else x.dtype).contiguous()
-    values = work.new_ones(other.numel(), 1, 1)
-    if blocks is not None:
-        values = blocks.to(work.dtype)[edge]  # (m, b, b), in the order of the rows
+    values = None if blocks is None else blocks.to(work.dtype)[edge]  # in the order of the rows
+    if b == 1 and _has_bags(work):
+        # The sums of an embedding bag: the same numbers as the CSR product, several times faster.
+        weights = None if values is None else values.view(-1)
+        bag = F.embedding_bag(
+            other,
+            work.view(n, c),
+            ptr,
+            mode="sum",
+            per_sample_weights=weights,
+            include_last_offset=True,
+        )
+        return bag.view(n, b, c).to(x.dtype)
+    if values is None:
+        values = work.new_ones(other.numel(), 1, 1)
     if b == 1:
         _silence_beta_warning()
         matrix = torch.sparse_csr_tensor(
@@ -188,6 +237,10 @@ def _rows(ptr: Tensor, other: Tensor) -> Tensor:
 def _slices(num_edges: int, width: int) -> list[slice]:
     step = max(1, SLICE_NUMEL // max(1, width))
     return [slice(start, start + step) for start in range(0, num_edges, step)]
+
+
+def _has_bags(work: Tensor) -> bool:
+    return work.device.type == "cpu"
 
 
 def _has_block_product(work: Tensor) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from coopsheaf.checks import check_int, check_probability
 from coopsheaf.graph import Graph
 from coopsheaf.models.network import Network, make_act, make_norm, make_readout
 from coopsheaf.nn.csnn_conv import CSNNConv
+from coopsheaf.nn.dropout import dropout
 from coopsheaf.nn.learners import LearnerRecipe
 from coopsheaf.orthogonal import Orthogonal, Scale
 
@@ -141,12 +141,12 @@ class CSNN(Network):
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
     ) -> Tensor:
-        x = F.dropout(x, self.input_dropout, self.training)
+        x = dropout(x, self.input_dropout, self.training)
         x = self.act(self.encoder(x))
         x = x.unflatten(1, (self.stalk_dim, self.hidden_channels))  # (n, d, h)
         for conv, epsilon, norm in zip(self.convs, self.epsilons, self.norms, strict=True):
-            x = F.dropout(x, self.dropout, self.training)
-            y = F.dropout(conv(x, graph, pe, edge_weight), self.dropout, self.training)
+            x = dropout(x, self.dropout, self.training)
+            y = dropout(conv(x, graph, pe, edge_weight), self.dropout, self.training)
             x = (1 + torch.tanh(epsilon)) * x - self.act(y)
             x = norm(x.flatten(1)).view_as(x)
         return x.flatten(1)  # (n, d·h)

@@ -6,11 +6,11 @@ Nothing here imports PyTorch until a model is built.
 from __future__ import annotations
 
 from coopsheaf.checks import check_choice
-from coopsheaf.models.configs import csnn, plain
+from coopsheaf.models.configs import bunn, cognn, csnn, match, nsd, plain, platonov
 from coopsheaf.models.info import ModelInfo
 
 # In the order in which they are listed.
-_FAMILIES = (csnn, plain)
+_FAMILIES = (csnn, plain, nsd, platonov, bunn, cognn, match)
 
 MODELS: dict[str, ModelInfo] = {info.name: info for family in _FAMILIES for info in family.INFOS}
 

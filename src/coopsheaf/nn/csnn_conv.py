@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from coopsheaf.checks import check_choice, check_int
 from coopsheaf.diffusion import SEMANTICS
 from coopsheaf.graph import Graph, as_graph
-from coopsheaf.nn.learners import LearnerRecipe, MapLearner
+from coopsheaf.kernels.stalks import multiply_stalks
+from coopsheaf.nn.learners import LearnerRecipe, MapLearner, learn_maps
 from coopsheaf.orthogonal import Orthogonal, Scale, make_orthogonal, make_scale
 from coopsheaf.sheaf import ConformalMaps
 from coopsheaf.tensor_checks import check_edge_weight, check_shape
@@ -108,7 +109,7 @@ class CSNNConv(nn.Module):
             edge_weight = check_edge_weight(edge_weight, graph.num_edges, "x", x)
         source, target = self.maps(x, graph, pe)
         if self.left is not None:
-            x = self.left.weight @ x
+            x = multiply_stalks(self.left.weight, x)
         if self.right is not None:
             x = self.right(x)
         return self.diffusion(graph, source, target, edge_weight).mv(x)
@@ -125,7 +126,8 @@ class CSNNConv(nn.Module):
         if pe is not None:
             check_shape("pe", pe, f"({n}, {self.pe_channels})", (n, self.pe_channels))
             features = torch.cat([features, pe.to(features.dtype)], dim=1)
-        return self.source_learner(features, graph), self.target_learner(features, graph)
+        source, target = learn_maps([self.source_learner, self.target_learner], features, graph)
+        return source, target
 
     def __repr__(self) -> str:
         return (

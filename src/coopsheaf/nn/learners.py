@@ -9,9 +9,10 @@ it works out itself, so it takes a *recipe* for learners: an object that is call
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -20,7 +21,7 @@ from torch_geometric.nn import LayerNorm
 
 from coopsheaf.checks import check_choice, check_int, check_probability
 from coopsheaf.graph import Graph
-from coopsheaf.nn.sage import SAGE, SAGEConv
+from coopsheaf.nn.sage import SAGE, SAGEConv, apply_stacks, go_together
 from coopsheaf.orthogonal import Orthogonal, Scale
 from coopsheaf.sheaf import ConformalMaps
 
@@ -217,8 +218,9 @@ class MapLearner(nn.Module):
         if self.learner is not None:
             _reset(self.learner)
 
-    def forward(self, x: Tensor, graph: Graph) -> ConformalMaps:
-        return self._maps(self._raw(x, graph))
+    def forward(self, x: Tensor, graph: Graph, raw: Tensor | None = None) -> ConformalMaps:
+        """The maps of x; ``raw`` is what the learner makes of x, if somebody worked it out."""
+        return self._maps(self._raw(x, graph) if raw is None else raw)
 
     def _raw(self, x: Tensor, graph: Graph) -> Tensor:
         if self.learner is None:
@@ -244,6 +246,53 @@ class MapLearner(nn.Module):
             f"MapLearner({self.in_channels} -> {self.orthogonal}, {self.scale}, "
             f"learner={type(self.learner).__name__})"
         )
+
+
+def learn_maps(learners: Sequence[MapLearner], x: Tensor, graph: Graph) -> list[ConformalMaps]:
+    """The maps that several learners give one input.
+
+    The same as calling them one by one. Learners of one kind are computed together, in fewer and
+    wider products, unless somebody has put hooks or other modules inside.
+    """
+    inner = [learner.learner for learner in learners]
+    kind = type(inner[0])
+    raw: Sequence[Tensor | None] = [None] * len(inner)
+    if kind in _TOGETHER and all(_is_as_built(module, kind) for module in inner):
+        apply, fit = _TOGETHER[kind]
+        if fit(inner):
+            raw = apply(inner, x, graph)
+    pairs = zip(learners, raw, strict=True)
+    return [learner(x, graph, raw=known) for learner, known in pairs]
+
+
+def _apply_mlps(mlps: Sequence[Any], x: Tensor, graph: Graph) -> list[Tensor]:
+    first, _, last = zip(*(mlp.layers for mlp in mlps), strict=True)
+    weight, bias = torch.cat([m.weight for m in first]), torch.cat([m.bias for m in first])
+    hidden = F.relu(F.linear(x, weight, bias)).chunk(len(mlps), dim=1)
+    return [linear(part) for linear, part in zip(last, hidden, strict=True)]
+
+
+def _apply_sages(stacks: Sequence[Any], x: Tensor, graph: Graph) -> Sequence[Tensor]:
+    return apply_stacks(stacks, x, graph).chunk(len(stacks), dim=1)
+
+
+# How learners of one kind are computed together, and whether they can be.
+_TOGETHER: dict[type, tuple[Callable[..., Sequence[Tensor]], Callable[..., bool]]] = {
+    MLP: (_apply_mlps, lambda mlps: True),
+    SAGE: (_apply_sages, go_together),
+}
+
+_PARTS = (MLP, SAGE, SAGEConv, LayerNorm, nn.Linear, nn.ReLU, nn.Identity)
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+def _is_as_built(module: nn.Module | None, kind: type) -> bool:
+    """Whether a learner is what its recipe made, and nobody listens to what happens inside."""
+    return type(module) is kind and all(
+        type(part) in (*_PARTS, nn.Sequential, nn.ModuleList)
+        and not any(getattr(part, hooks) for hooks in _HOOKS)
+        for part in module.modules()
+    )
 
 
 def _make_learner(

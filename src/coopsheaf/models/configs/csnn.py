@@ -64,12 +64,51 @@ class CSNNConfig:
         )
 
 
+@dataclass(frozen=True)
+class CSNNIdentityConfig(CSNNConfig):
+    """Settings of :class:`~coopsheaf.CSNN` with every map the identity; learners do not count."""
+
+    orthogonal: str = "identity"
+    scale: str = "unit"
+
+    def __post_init__(self) -> None:
+        check_choice("orthogonal", self.orthogonal, {"identity": None})
+        check_choice("scale", self.scale, {"unit": None})
+
+
+@dataclass(frozen=True)
+class CSNNRandomConfig(CSNNConfig):
+    """Settings of :class:`~coopsheaf.CSNN` with learners that stay as they are drawn."""
+
+    def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
+        network = super().build(in_channels, out_channels, graph_level=graph_level)
+        for learner in network.map_learners():
+            learner.requires_grad_(False)
+        return network
+
+
 INFOS = (
     ModelInfo(
         "csnn",
         CSNNConfig,
         1,
         "Cooperative Sheaf Neural Network",
+        "Ribeiro et al., ICLR 2026",
+        edge_weight=True,
+    ),
+    ModelInfo(
+        "csnn-identity",
+        CSNNIdentityConfig,
+        1,
+        "CSNN with every map the identity",
+        "Ribeiro et al., ICLR 2026",
+        edge_weight=True,
+    ),
+    ModelInfo(
+        "csnn-random",
+        CSNNRandomConfig,
+        1,
+        "CSNN with random maps, not trained",
         "Ribeiro et al., ICLR 2026",
         edge_weight=True,
     ),

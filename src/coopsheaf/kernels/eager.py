@@ -1,0 +1,45 @@
+"""When hand-written derivatives may stand in for a composition of PyTorch's operations.
+
+A hand-written derivative saves memory and passes over it, but it is opaque: compilers fuse the plain
+composition better, and transforms, forward-mode derivatives and autocast need to look inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+
+def is_plain_eager(*tensors: Tensor | None) -> bool:
+    """Tensors of one full-precision dtype on the CPU, and nobody who needs to look inside."""
+    given = [tensor for tensor in tensors if tensor is not None]
+    dtype = given[0].dtype
+    return (
+        dtype in (torch.float32, torch.float64)
+        and all(tensor.dtype == dtype and tensor.device.type == "cpu" for tensor in given)
+        and not torch.compiler.is_compiling()
+        and forward_ad._current_level < 0
+        and not torch._C._are_functorch_transforms_active()
+        and not torch.is_autocast_enabled("cpu")
+    )
+
+
+def differentiable_backward(
+    compose: Callable[..., Tensor], inputs: Sequence[Any], needed: Sequence[bool], grad: Tensor
+) -> tuple[Tensor | None, ...]:
+    """The gradient of ``compose(*inputs)`` as a function that can be differentiated again.
+
+    For second derivatives: ``compose`` is the plain composition that a hand-written derivative
+    stands in for.
+    """
+    # An input may depend on another one: aliases keep the derivatives apart.
+    aliases = [v.view_as(v) if isinstance(v, Tensor) else v for v in inputs]
+    with torch.enable_grad():
+        out = compose(*aliases)
+    wanted = [alias for alias, need in zip(aliases, needed, strict=True) if need]
+    found = iter(torch.autograd.grad(out, wanted, grad, create_graph=True, allow_unused=True))
+    return tuple(next(found) if need else None for need in needed)

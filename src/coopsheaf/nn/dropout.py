@@ -1,0 +1,76 @@
+"""Dropout from raw random bits: what it costs on the CPU is mostly drawing the mask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+# A mask entry is kept if 16 random bits, read as a signed integer, reach a threshold.
+_VALUES, _LOWEST = 1 << 16, -(1 << 15)
+
+
+def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
+    r"""Set entries to zero with probability p and divide the others by 1 - p.
+
+    .. math:: y = \frac{m}{1 - p} \odot x, \qquad m \sim \operatorname{Bernoulli}(1 - p)
+
+    On the CPU one draw of 64 bits from PyTorch's generator decides over four entries, several times
+    faster than ``F.dropout``, which draws a double per entry. The masks differ from those of
+    ``F.dropout`` under the same seed; their law differs in that p is rounded to a multiple of
+    2⁻¹⁶ (0.2 becomes 0.199997). Entries are divided by one minus the rounded p, so that the mean
+    stays exactly x. On other devices, in half precision and in compiled or transformed code it is
+    ``F.dropout``.
+
+    Args:
+        x: any shape.
+        p: the probability, in [0, 1).
+        training: if not, x itself comes back.
+    """
+    if not training or p == 0.0:
+        return x
+    if not _draws_bits(x):
+        return F.dropout(x, p)
+    dropped = min(round(p * _VALUES), _VALUES - 1)
+    count = x.numel()
+    words = torch.empty((count + 3) // 4, dtype=torch.int64)
+    bits = words.random_(-(1 << 63), None).view(torch.int16)[:count].view(x.shape)
+    keep = torch.empty(x.shape, dtype=torch.int8)  # a quarter of the memory of a float mask
+    torch.ge(bits, _LOWEST + dropped, out=keep)
+    return _Masked.apply(x, keep, _VALUES / (_VALUES - dropped))
+
+
+def _draws_bits(x: Tensor) -> bool:
+    return (
+        x.device.type == "cpu"
+        and x.dtype in (torch.float32, torch.float64)
+        and not torch.compiler.is_compiling()
+        and not torch._C._are_functorch_transforms_active()
+    )
+
+
+class _Masked(torch.autograd.Function):
+    """factor · keep ⊙ x. Linear in x, so it is its own derivative, to any order."""
+
+    @staticmethod
+    def forward(x: Tensor, keep: Tensor, factor: float) -> Tensor:
+        out = keep.to(x.dtype)  # PyTorch has no fast product of floats with integers
+        return torch.mul(x, out, out=out).mul_(factor)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, float], output: Tensor) -> None:
+        _, keep, ctx.factor = inputs
+        ctx.save_for_backward(keep)
+        ctx.save_for_forward(keep)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        (keep,) = ctx.saved_tensors
+        return _Masked.apply(grad, keep, ctx.factor), None, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: None) -> Tensor:
+        (keep,) = ctx.saved_tensors
+        return _Masked.apply(tangent, keep, ctx.factor)
