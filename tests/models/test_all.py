@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.testing import assert_close
 from torch_geometric.data import Batch, Data
 
-from coopsheaf import Graph
+from coopsheaf import Graph, models
 from coopsheaf.models.network import Network
 from coopsheaf.models.registry import MODELS
 from coopsheaf.train.checkpoint import load_tensors, save_tensors
@@ -93,6 +93,17 @@ GRAPHS: dict[str, tuple[int, Tensor]] = {
 
 def test_every_model_of_the_registry_is_tested() -> None:
     assert list(SMALL) == list(MODELS)
+
+
+def test_every_model_is_in_the_documentation() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
+    assert [name for name in MODELS if f"`{name}`" not in text] == []
+
+
+def test_every_class_is_reached_from_the_package() -> None:
+    for name in models.__all__:
+        assert issubclass(getattr(models, name), Network)
+    assert {type(build(name)).__name__ for name in MODELS} <= set(models.__all__)
 
 
 @EACH_MODEL

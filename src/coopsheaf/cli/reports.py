@@ -39,7 +39,9 @@ def report(command: args.Report) -> int:
 
 def models() -> int:
     """One line per model; nothing is folded, so that it can be searched."""
-    rows = [("name", "inductive", "directed", "graphs", "weights", "tables", "what")]
+    rows: list[tuple[str, ...]] = [
+        ("name", "inductive", "directed", "graphs", "weights", "tables", "what")
+    ]
     for name, info in MODELS.items():
         flags = (info.inductive, info.directed, info.graph_level, info.edge_weight)
         what = info.description + (f" ({info.paper})" if info.paper else "")
@@ -50,7 +52,8 @@ def models() -> int:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         sys.stdout.write("  ".join(cells).rstrip() + "\n")
     sys.stdout.write(
-        "\ninductive: works on other graphs than it was trained on; directed: the direction of edges "
-        "counts;\ngraphs: outputs for whole graphs; weights: uses edge weights; tables: of the paper.\n"
+        "\ninductive: works on other graphs than it was trained on; "
+        "directed: the direction of edges counts;\n"
+        "graphs: outputs for whole graphs; weights: uses edge weights; tables: of the paper.\n"
     )
     return 0
