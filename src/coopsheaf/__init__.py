@@ -50,8 +50,8 @@ _HOME = {
 }
 
 _SUBMODULES = {
-    "compat", "diffusion", "graph", "kernels", "laplacian", "models", "nn", "operator",
-    "orthogonal", "sheaf", "spectral",
+    "analysis", "compat", "diffusion", "graph", "kernels", "laplacian", "models", "nn",
+    "operator", "orthogonal", "sheaf", "spectral",
 }  # fmt: skip
 
 __all__ = ["__version__", *_HOME]

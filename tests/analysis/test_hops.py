@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import networkx
 import pytest
 import torch
@@ -67,7 +69,7 @@ def test_shortest_paths_are_paths_and_shortest(graph: Graph, data: st.DataObject
     edges = set(map(tuple, graph.edge_index.T.tolist()))
     assert len(found) == distance + 1
     assert (found[0], found[-1]) == (source, target)
-    assert all(step in edges for step in zip(found, found[1:], strict=False))
+    assert all(step in edges for step in pairwise(found))
     assert shortest_path(graph.reverse(), source, target, flow="target_to_source") == found
 
 

@@ -120,10 +120,7 @@ def test_estimates_are_unbiased_and_say_how_sure_they_are() -> None:
     """Over 60 seeds: the mean hits the truth, the error is the scatter, intervals cover."""
     model = gcn(3, out_channels=12)
     exact = influence(model, X, GRAPH, targets=[0]).squared[0]
-    runs = [
-        influence(model, X, GRAPH, targets=[0], probes=6, seed=seed)
-        for seed in range(60)
-    ]
+    runs = [influence(model, X, GRAPH, targets=[0], probes=6, seed=seed) for seed in range(60)]
     assert runs[0].probes == 6
     squared = torch.stack([run.squared[0] for run in runs])
     seen = exact > 0
@@ -135,7 +132,9 @@ def test_estimates_are_unbiased_and_say_how_sure_they_are() -> None:
     bounds = [run.interval() for run in runs]
     covered = torch.stack([(low[0] <= exact) & (exact <= high[0]) for low, high in bounds])
     assert 0.8 < covered[:, seen].double().mean() <= 1.0
-    narrow = torch.stack([(run.squared[0] - exact).abs() <= 0.2 * run.squared_error[0] for run in runs])
+    narrow = torch.stack(
+        [(run.squared[0] - exact).abs() <= 0.2 * run.squared_error[0] for run in runs]
+    )
     assert narrow[:, seen].double().mean() < 0.4  # the errors are not just large
 
 
@@ -179,7 +178,9 @@ def test_exact_profile_is_the_plain_average() -> None:
     x = randn(14, F_IN, seed=2)
     profile = influence_by_hop(model, x, graph)
     means, reach = plain_profile(influence(model, x, graph).squared, hop_distances(graph))
-    torch.testing.assert_close(profile.mean_squared, torch.tensor(means, dtype=torch.float64), rtol=1e-10, atol=0)
+    torch.testing.assert_close(
+        profile.mean_squared, torch.tensor(means, dtype=torch.float64), rtol=1e-10, atol=0
+    )
     assert profile.effective_range == pytest.approx(reach, rel=1e-12)
     assert not profile.error.any()
     assert profile.range_error == 0
@@ -194,8 +195,7 @@ def test_estimated_profiles_cover_the_exact_one() -> None:
     graph, model, x = irregular(14), gcn(3, out_channels=12), randn(14, F_IN, seed=2)
     exact = influence_by_hop(model, x, graph)
     runs = [
-        influence_by_hop(model, x, graph, num_targets=8, probes=2, seed=seed)
-        for seed in range(60)
+        influence_by_hop(model, x, graph, num_targets=8, probes=2, seed=seed) for seed in range(60)
     ]
     hops = slice(0, 4)  # a distance that some draws do not have is not compared
     means = torch.stack([run.mean_squared[hops] for run in runs])
@@ -265,7 +265,9 @@ def test_a_mean_of_neighbours_knows_its_range() -> None:
     with torch.no_grad():
         model.layers[0].lin.weight.copy_(torch.eye(3, 5))
     profile = influence_by_hop(model, randn(8, 5), ring(8))
-    torch.testing.assert_close(profile.rms[:2], torch.full((2,), 3**-0.5, dtype=torch.float64), **EXACT)
+    torch.testing.assert_close(
+        profile.rms[:2], torch.full((2,), 3**-0.5, dtype=torch.float64), **EXACT
+    )
     assert not profile.rms[2:].any()
     assert profile.effective_range == pytest.approx(2 / 3)
 

@@ -95,7 +95,11 @@ class HopProfile:
         return self.mean_squared.sqrt()
 
     def interval(self, z: float = Z95) -> tuple[Tensor, Tensor]:
-        """Bounds of ``mean_squared``: z standard errors either way, not below 0."""
+        """Bounds of ``mean_squared``: z standard errors either way, not below 0.
+
+        By default about 95 % if many targets contribute. When a few carry most of the influence
+        (an isolated node among others, say), draws that miss them are too sure of themselves.
+        """
         return _interval(self.mean_squared, self.error, z)
 
 

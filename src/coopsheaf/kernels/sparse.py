@@ -220,11 +220,27 @@ def _multiply(x: Tensor, blocks: Tensor | None, ptr: Tensor, other: Tensor, edge
 
 
 def _sample(g: Tensor, x: Tensor, ptr: Tensor, other: Tensor, edge: Tensor) -> Tensor:
-    _, b, c = x.shape
-    rows = _rows(ptr, other)
+    n, b, c = x.shape
     out = x.new_empty(other.numel(), b, b)
+    if other.numel() == 0:
+        return out
+    known = x.dtype in (torch.float32, torch.float64) and other.numel() <= n * n
+    if _has_block_product(x) and known:
+        # Entry by entry of the blocks: a product sampled at a sparse pattern, in one library call
+        # (which bears parallel edges, but no more of them than the matrix has entries).
+        _silence_beta_warning()
+        zeros = x.new_zeros(other.numel())
+        pattern = torch.sparse_csr_tensor(ptr, other, zeros, (n, n), check_invariants=False)
+        columns = [x[:, q].contiguous().T for q in range(b)]  # (c, n)
+        for p in range(b):
+            rows = g[:, p].to(x.dtype).contiguous()  # (n, c)
+            for q in range(b):
+                sampled = torch.sparse.sampled_addmm(pattern, rows, columns[q], beta=0.0)
+                out[edge, p, q] = sampled.values()
+        return out
+    ends = _rows(ptr, other)
     for part in _slices(other.numel(), b * c):
-        out[edge[part]] = g[rows[part]] @ x[other[part]].mT
+        out[edge[part]] = g[ends[part]] @ x[other[part]].mT
     return out
 
 
