@@ -33,6 +33,7 @@ class ModelInfo:
             one direction only is accepted.
         graph_level: it can give outputs for whole graphs.
         edge_weight: it uses edge weights.
+        default_lr: learning rate of its default recipe, for data without published settings.
     """
 
     name: str
@@ -44,3 +45,4 @@ class ModelInfo:
     directed: bool = True
     graph_level: bool = True
     edge_weight: bool = False
+    default_lr: float = 0.01

@@ -107,11 +107,12 @@ def recipe_from_mapping(values: Mapping[str, Any], where: str) -> Recipe:
 
 def default_recipe(model_name: str, dataset: str = "") -> Recipe:
     """A model's default settings, for data without a recipe of its own."""
-    config = find_model(model_name).config()
+    info = find_model(model_name)
+    config = info.config()
     # Chosen so that a first try on a few thousand nodes works within a minute.
     known = {item.name for item in fields(config)}
     gentle = {"dropout": 0.2, "num_layers": 2}
     config = replace(config, **{key: value for key, value in gentle.items() if key in known})
-    train = TrainConfig(lr=0.01, weight_decay=1e-5, epochs=300, patience=50)
+    train = TrainConfig(lr=info.default_lr, weight_decay=1e-5, epochs=300, patience=50)
     source = "default of coopsheaf; not tuned"
     return Recipe(model_name, config, DataConfig(dataset), train, name="default", source=source)

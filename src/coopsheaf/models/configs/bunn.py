@@ -79,6 +79,9 @@ class BuNNConfig:
         return TaylorHeat(self.heat_steps, self.tau, normalization=self.normalization)
 
 
+# Wide residual networks diverge at the rates that small ones like.
+_LR = 3e-4
+
 INFOS = (
     ModelInfo(
         "bunn",
@@ -87,5 +90,6 @@ INFOS = (
         "Bundle Neural Network",
         "Bamberger et al., ICLR 2025",
         edge_weight=True,
+        default_lr=_LR,
     ),
 )

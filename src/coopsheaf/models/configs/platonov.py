@@ -105,6 +105,9 @@ class GTSepConfig(AttentionConfig):
 
 _BENCHMARK = "Platonov et al., ICLR 2023"
 
+# Wide residual networks diverge at the rates that small ones like.
+_LR = 3e-4
+
 INFOS = (
     ModelInfo(
         "resnet",
@@ -113,6 +116,7 @@ INFOS = (
         "residual network of features only, no edges",
         _BENCHMARK,
         directed=False,
+        default_lr=_LR,
     ),
     ModelInfo(
         "gcn",
@@ -121,6 +125,7 @@ INFOS = (
         "graph convolutional network with skip connections",
         f"Kipf & Welling, ICLR 2017; {_BENCHMARK}",
         edge_weight=True,
+        default_lr=_LR,
     ),
     ModelInfo(
         "sage",
@@ -129,6 +134,7 @@ INFOS = (
         "GraphSAGE with skip connections",
         f"Hamilton et al., NeurIPS 2017; {_BENCHMARK}",
         edge_weight=True,
+        default_lr=_LR,
     ),
     ModelInfo(
         "gat",
@@ -136,6 +142,7 @@ INFOS = (
         1,
         "graph attention network with skip connections",
         f"Veličković et al., ICLR 2018; {_BENCHMARK}",
+        default_lr=_LR,
     ),
     ModelInfo(
         "gat-sep",
@@ -143,6 +150,7 @@ INFOS = (
         1,
         "graph attention network, node and neighbours apart",
         f"Veličković et al., ICLR 2018; {_BENCHMARK}",
+        default_lr=_LR,
     ),
     ModelInfo(
         "gt",
@@ -150,6 +158,7 @@ INFOS = (
         1,
         "graph transformer along the edges",
         f"Shi et al., IJCAI 2021; {_BENCHMARK}",
+        default_lr=_LR,
     ),
     ModelInfo(
         "gt-sep",
@@ -157,5 +166,6 @@ INFOS = (
         1,
         "graph transformer along the edges, node and neighbours apart",
         f"Shi et al., IJCAI 2021; {_BENCHMARK}",
+        default_lr=_LR,
     ),
 )
