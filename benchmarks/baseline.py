@@ -68,9 +68,7 @@ class MapLearner(nn.Module):
 class Conv(nn.Module):
     """The diffusion of a layer: the paper's two Laplacians, one message per edge."""
 
-    def __init__(
-        self, channels: int, stalk_dim: int, learner: dict[str, int], left: bool
-    ) -> None:
+    def __init__(self, channels: int, stalk_dim: int, learner: dict[str, int], left: bool) -> None:
         super().__init__()
         width = channels * stalk_dim
         self.source_learner = MapLearner(width, stalk_dim, learner)
@@ -92,7 +90,12 @@ class Conv(nn.Module):
         return self.pass_messages(x, edge_index, in_degree, source_maps, target_maps)
 
     def pass_messages(
-        self, x: Tensor, edge_index: Tensor, weight: Tensor, source_maps: Tensor, target_maps: Tensor
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        weight: Tensor,
+        source_maps: Tensor,
+        target_maps: Tensor,
     ) -> Tensor:
         source, target = edge_index
         root = (weight + 1).rsqrt()[:, None, None]

@@ -1,8 +1,8 @@
 """Where a CSNN training step spends its time and its memory, part by part.
 
 Watches every tensor operation of training steps with the published settings of three benchmarks
-(those of ``train_step.py``) and adds up processor time and bytes by part of the model and by kind of
-operation, forward and backward::
+(those of ``train_step.py``) and adds up processor time and bytes by part of the model and by kind
+of operation, forward and backward::
 
     python benchmarks/profile.py [--graphs NAME ...] [--kernel factored] [--steps 3] [--json FILE]
 
@@ -24,7 +24,6 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-
 from train_step import SETTINGS, Training, positive, write_json_lines
 
 from coopsheaf.models import csnn as csnn_module

@@ -35,3 +35,22 @@ class LargestTensor(TorchDispatchMode):
                     if size > self.numel:
                         self.numel, self.where = size, str(func)
         return out
+
+
+class StepCounts(TorchDispatchMode):
+    """Counts matrix products and new tensors of at least ``large`` elements."""
+
+    def __init__(self, large: int) -> None:
+        super().__init__()
+        self.limit = large
+        self.products = self.batched = self.large = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        name = func.overloadpacket.__name__
+        self.products += name in ("mm", "addmm", "addmm_")
+        self.batched += name in ("bmm", "baddbmm", "baddbmm_")
+        if not func.is_view and not func._schema.is_mutable:
+            leaves = (leaf for leaf in tree_leaves(out) if isinstance(leaf, torch.Tensor))
+            self.large += any(leaf.numel() >= self.limit for leaf in leaves)
+        return out

@@ -10,7 +10,17 @@ from cli.program import Program, subprogram
 import coopsheaf
 from coopsheaf.models.registry import MODELS
 
-COMMANDS = ("train", "evaluate", "predict", "bench", "report", "data", "models")
+COMMANDS = (
+    "train",
+    "evaluate",
+    "predict",
+    "bench",
+    "report",
+    "data",
+    "models",
+    "squash",
+    "noisy-path",
+)
 
 # Runs the program and says at the very end which heavy packages it has imported.
 WATCHED = """
@@ -100,7 +110,7 @@ def test_what_is_typed_wrongly_is_exit_code_2(program: Program, words: tuple[str
 
 def test_models_are_listed(program: Program) -> None:
     head, *lines = program.ok("models").split("\n\n")[0].splitlines()
-    assert head.split() == "name inductive directed graphs weights tables what".split()
+    assert head.split() == ["name", "inductive", "directed", "graphs", "weights", "tables", "what"]
     assert [line.split()[0] for line in lines] == list(MODELS)
     assert lines[0].split()[1:5] == ["yes", "yes", "yes", "yes"]
     assert "heterophilous, geom-gcn, peptides, penn94, neighbors-match" in lines[0]

@@ -33,6 +33,7 @@ def block_product(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     """Both ways of multiplying blocks: the library's, and slices where there is none."""
     if not request.param:
         monkeypatch.setattr(sparse, "_has_block_product", lambda work: False)
+        monkeypatch.setattr(sparse, "_has_bags", lambda work: False)
         monkeypatch.setattr(sparse, "SLICE_NUMEL", 20)
 
 

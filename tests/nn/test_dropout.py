@@ -6,7 +6,6 @@ import math
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.testing import assert_close
 
@@ -122,15 +121,27 @@ def test_derivatives_of_any_order_and_mode() -> None:
     assert torch.autograd.gradgradcheck(squared, x)
 
 
-def test_it_compiles_and_transforms_as_f_dropout() -> None:
+def test_compiled_code_draws_the_same_masks_and_a_new_one_each_time() -> None:
     torch.compiler.reset()
-    x = torch.ones(1000)
-    compiled = torch.compile(dropout, backend="aot_eager", fullgraph=True)
+    x = torch.ones(1000, requires_grad=True)
+
+    def twice(x: Tensor) -> tuple[Tensor, Tensor]:
+        return dropout(x, 0.2), dropout(x, 0.2)
+
+    compiled = torch.compile(twice, backend="aot_eager", fullgraph=True)
     torch.manual_seed(0)
-    expected = F.dropout(x, 0.2)
+    expected = twice(x)
     torch.manual_seed(0)
-    assert torch.equal(compiled(x, 0.2), expected)
-    gradient = torch.func.grad(lambda x: dropout(x, 0.2).sum())(x)
+    got = compiled(x)
+    assert_close(got, expected)
+    assert not torch.equal(got[0], got[1])
+    assert not torch.equal(compiled(x)[0], got[0])
+    (gradient,) = torch.autograd.grad(got[0].sum(), x)
+    assert_close(gradient, got[0].detach())  # the mask of the way there
+
+
+def test_transforms_and_exported_programs_have_f_dropout() -> None:
+    gradient = torch.func.grad(lambda x: dropout(x, 0.2).sum())(torch.ones(1000))
     assert set(gradient.unique().tolist()) == {0.0, 1.25}
 
 

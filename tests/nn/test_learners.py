@@ -10,8 +10,8 @@ from torch.testing import assert_close
 from torch_geometric.nn import GATConv
 
 from coopsheaf import Graph
-from coopsheaf.nn import MapLearner, MLPLearner, ProjectedSAGELearner
-from coopsheaf.nn.learners import LEARNERS
+from coopsheaf.nn import MapLearner, MLPLearner, ProjectedSAGELearner, SAGEConv, sage
+from coopsheaf.nn.learners import LEARNERS, learn_maps
 from coopsheaf.orthogonal import ExpScale, FixedIdentity, Householder, UnitScale
 
 N, EDGES = ODD_GRAPHS["random-directed"]
@@ -113,3 +113,37 @@ def test_scales_alone_can_be_learned() -> None:
     maps = learner(randn(N, 6), GRAPH)
     assert torch.equal(maps.orthogonal, torch.eye(3, dtype=torch.float64).expand(N, 3, 3))
     assert maps.scale.unique().numel() == N
+
+
+def entrywise(x: Tensor, p: float, training: bool = True) -> Tensor:
+    """A dropout whose mask depends on the entry alone, wherever it stands."""
+    return x * (torch.sin(1e4 * x.detach()) > -0.6) / 0.7
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_learners_together_are_learners_one_by_one(learner: str, monkeypatch) -> None:
+    monkeypatch.setattr(sage, "dropout", entrywise)
+    pair = [make(learner), make(learner)]
+    parameters = [p for one in pair for p in one.parameters()]
+    x = randn(N, 6).requires_grad_()
+    weights = randn(N, 3, 3, seed=4)
+    results = []
+    for maps in (learn_maps(pair, x, GRAPH), [one(x, GRAPH) for one in pair]):
+        total = sum((m.to_dense() * weights).sum() * (k + 1) for k, m in enumerate(maps))
+        first = torch.autograd.grad(total, [x, *parameters], create_graph=True)
+        second = torch.autograd.grad(sum(g.square().sum() for g in first), [x, *parameters])
+        results.append([*(part for m in maps for part in m), *first, *second])
+    for got, expected in zip(*results, strict=True):
+        assert_close(got, expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("learner", ["mlp", "sage-projected", "sage-graph-norm"])
+def test_hooks_inside_learners_are_called(learner: str) -> None:
+    pair, seen = [make(learner), make(learner)], []
+    expected = learn_maps(pair, randn(N, 6), GRAPH)[0].scale
+    for one in pair:
+        inner = next(part for part in one.modules() if isinstance(part, nn.Linear | SAGEConv))
+        inner.register_forward_hook(lambda module, inputs, output: seen.append(module))
+    pair = [one.eval() for one in pair]
+    assert learn_maps(pair, randn(N, 6), GRAPH)[0].scale.shape == expected.shape
+    assert len(seen) == 2

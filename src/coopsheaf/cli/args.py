@@ -207,6 +207,71 @@ class Models:
     """List the models."""
 
 
+@dataclass(frozen=True)
+class Squash:
+    """Over-squashing: how deep a tree may be for a model to fit NeighborsMatch.
+
+    What is recorded already is skipped, what broke off continues.
+    Example: `coopsheaf squash --depths 2-5 --models gcn csnn --figure depth.svg`.
+    """
+
+    depths: str = "2-3"
+    """Depths of the trees: 3, 2-5 or 2,4; from 2 to 8."""
+    models: tuple[str, ...] = ()
+    """gcn, gin, gat, ggnn, nsd, bunn, csnn; all by default."""
+    directions: tuple[str, ...] = ("to-root",)
+    """Of CSNN: as-released, to-root, bidirected."""
+    learners: tuple[str, ...] = ("sage",)
+    """Of CSNN's maps: sage, mlp."""
+    semantics: tuple[str, ...] = ("paper",)
+    """Of CSNN's diffusion: paper, released."""
+    budget: str = "short"
+    """short (blocks of 250 steps, 10 CPU minutes a point) or published (no cap: weeks)."""
+    minutes: float | None = None
+    """Most CPU minutes for a point; a larger number continues what a smaller one ended."""
+    seed: int = 11
+    """Seed of the parameters and of the order of the examples."""
+    report: bool = False
+    """Only show what is recorded; train nothing."""
+    figure: Path | None = None
+    """Draw accuracy by depth beside the published curves: a .svg, .pdf or .png file."""
+    document: Path | None = None
+    """Write the table between the markers of this Markdown file."""
+    results: Path = Path("results/squash")
+    """Folder of the records."""
+    work: Path = Path("runs/squash")
+    """Folder of unfinished runs."""
+    threads: int | None = None
+    """Number of CPU threads."""
+
+
+@dataclass(frozen=True)
+class NoisyPath:
+    """Over-squashing: who is heard at the end of a path of four nodes, three of them noise.
+
+    Example: `coopsheaf noisy-path --seeds 10 --figure path.svg`.
+    """
+
+    seeds: int = 10
+    """Number of seeds, from 0 on; recorded ones are not run again."""
+    steps: int = 1500
+    """Optimiser steps of a seed."""
+    hidden_channels: int = 8
+    """Channels of the CSNN."""
+    values: int = 8
+    """Number of values that a node can have."""
+    learner: str = "sage"
+    """What learns the maps: sage or mlp."""
+    semantics: str = "paper"
+    """paper or released."""
+    figure: Path | None = None
+    """Draw the run of seed 0: a .svg, .pdf or .png file."""
+    results: Path = Path("results/squash")
+    """Folder of the records."""
+    threads: int | None = None
+    """Number of CPU threads."""
+
+
 DataCommand = (
     Annotated[DataList, tyro.conf.subcommand("list")]
     | Annotated[DataInfo, tyro.conf.subcommand("info")]
@@ -231,4 +296,6 @@ Command = (
     | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[DataCommands, tyro.conf.subcommand("data")]
     | Annotated[Models, tyro.conf.subcommand("models")]
+    | Annotated[Squash, tyro.conf.subcommand("squash")]
+    | Annotated[NoisyPath, tyro.conf.subcommand("noisy-path")]
 )

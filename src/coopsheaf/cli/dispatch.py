@@ -57,6 +57,14 @@ def _call(command: Any) -> int:
         from coopsheaf.cli import reports
 
         return reports.report(command)
+    if isinstance(command, args.Squash | args.NoisyPath):
+        from coopsheaf.cli import squash
+
+        return (
+            squash.squash(command)
+            if isinstance(command, args.Squash)
+            else squash.noisy_path(command)
+        )
     if isinstance(command, args.Bench):
         from coopsheaf.cli import training
 

@@ -1,7 +1,7 @@
 """When hand-written derivatives may stand in for a composition of PyTorch's operations.
 
-A hand-written derivative saves memory and passes over it, but it is opaque: compilers fuse the plain
-composition better, and transforms, forward-mode derivatives and autocast need to look inside.
+A hand-written derivative saves memory and passes over it, but it is opaque: compilers fuse the
+plain composition better; transforms, forward-mode derivatives and autocast need to look inside.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from coopsheaf.graph import Graph
 from coopsheaf.kernels.diagonal import apply_diagonal
 from coopsheaf.kernels.eager import differentiable_backward, is_plain_eager
 from coopsheaf.kernels.sparse import add_up, edge_products, sparse_product
-from coopsheaf.kernels.stalks import stalk_product, subtract_stalk_product
+from coopsheaf.kernels.stalks import compose_product, stalk_product, subtract_stalk_product
 
 
 def node_maps(
@@ -44,8 +44,8 @@ def _compose(
     right: Tensor,
     edge_weight: Tensor | None,
 ) -> Tensor:
-    heard = _add_up(right @ x, graph, edge_weight)
-    return apply_diagonal(diagonal, x) - left.mT @ heard
+    heard = _add_up(compose_product(right, x), graph, edge_weight)
+    return apply_diagonal(diagonal, x) - compose_product(left.mT, heard)
 
 
 def _add_up(sent: Tensor, graph: Graph, edge_weight: Tensor | None) -> Tensor:
@@ -99,8 +99,8 @@ class _NodeMaps(torch.autograd.Function):
                 grad_right = torch.bmm(sent_grad, x.mT).neg_()
             if for_weight:
                 sent = stalk_product(right, x)
-                ends = (part.flatten(1).unsqueeze(1) for part in (asked, sent))
-                grad_weight = edge_products(*ends, ctx.graph).view(-1).neg_()
+                asked, sent = asked.flatten(1).unsqueeze(1), sent.flatten(1).unsqueeze(1)
+                grad_weight = edge_products(asked, sent, ctx.graph).view(-1).neg_()
         if for_left:
             grad_left = torch.bmm(heard, grad.mT).neg_()
         if for_diagonal and diagonal.dim() == 1:

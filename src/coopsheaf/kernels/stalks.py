@@ -17,7 +17,17 @@ def multiply_stalks(matrix: Tensor, x: Tensor) -> Tensor:
     """W x with one matrix ``(d, d)`` for all nodes; x ``(n, d, h)``."""
     if is_plain_eager(matrix, x):
         return _MultiplyStalks.apply(matrix, x)
-    return matrix @ x
+    return compose_product(matrix.expand(x.shape[0], -1, -1), x)
+
+
+def compose_product(maps: Tensor, x: Tensor) -> Tensor:
+    """F x with ordinary operations: maps ``(n, d, d)``, x ``(n, d, h)``."""
+    if not (torch.compiler.is_compiling() and x.device.type == "cpu" and _is_small(x)):
+        return maps @ x
+    # Written out, compilers turn it into one loop over the channels.
+    d = x.shape[1]
+    rows = [sum(maps[:, i, k, None] * x[:, k] for k in range(d)) for i in range(d)]
+    return torch.stack(rows, dim=1)  # type: ignore[arg-type]
 
 
 class _MultiplyStalks(torch.autograd.Function):

@@ -21,8 +21,8 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
     faster than ``F.dropout``, which draws a double per entry. The masks differ from those of
     ``F.dropout`` under the same seed; their law differs in that p is rounded to a multiple of
     2⁻¹⁶ (0.2 becomes 0.199997). Entries are divided by one minus the rounded p, so that the mean
-    stays exactly x. On other devices, in half precision and in compiled or transformed code it is
-    ``F.dropout``.
+    stays exactly x. Compiled code draws the same masks. On other devices, in half precision, in
+    exported programs and under transforms such as ``torch.func.grad`` it is ``F.dropout``.
 
     Args:
         x: any shape.
@@ -34,21 +34,42 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
     if not _draws_bits(x):
         return F.dropout(x, p)
     dropped = min(round(p * _VALUES), _VALUES - 1)
-    count = x.numel()
-    words = torch.empty((count + 3) // 4, dtype=torch.int64)
-    bits = words.random_(-(1 << 63), None).view(torch.int16)[:count].view(x.shape)
-    keep = torch.empty(x.shape, dtype=torch.int8)  # a quarter of the memory of a float mask
-    torch.ge(bits, _LOWEST + dropped, out=keep)
-    return _Masked.apply(x, keep, _VALUES / (_VALUES - dropped))
+    factor = _VALUES / (_VALUES - dropped)
+    keep = _draw(x, dropped)
+    if torch.compiler.is_compiling():  # compilers fuse the product with what is around it
+        return x * keep.to(x.dtype) * factor
+    return _Masked.apply(x, keep, factor)
 
 
 def _draws_bits(x: Tensor) -> bool:
     return (
         x.device.type == "cpu"
         and x.dtype in (torch.float32, torch.float64)
-        and not torch.compiler.is_compiling()
+        and not torch.compiler.is_exporting()
         and not torch._C._are_functorch_transforms_active()
     )
+
+
+@torch.library.custom_op(
+    "coopsheaf::draw_mask", mutates_args=(), tags=(torch.Tag.nondeterministic_seeded,)
+)
+def _draw_mask(x: Tensor, dropped: int, token: Tensor) -> Tensor:
+    count = x.numel()
+    words = torch.empty((count + 3) // 4, dtype=torch.int64)
+    bits = words.random_(-(1 << 63), None).view(torch.int16)[:count].view(x.shape)
+    keep = torch.empty(x.shape, dtype=torch.int8)  # a quarter of the memory of a float mask
+    return torch.ge(bits, _LOWEST + dropped, out=keep)
+
+
+@_draw_mask.register_fake
+def _(x: Tensor, dropped: int, token: Tensor) -> Tensor:
+    return torch.empty(x.shape, dtype=torch.int8, device=x.device)
+
+
+def _draw(x: Tensor, dropped: int) -> Tensor:
+    """One where an entry of x is kept, zero where it is dropped: int8 of the shape of x."""
+    # Compilers compute equal expressions once, random or not, unless fresh memory goes in.
+    return _draw_mask(x.detach(), dropped, torch.empty(0))
 
 
 class _Masked(torch.autograd.Function):

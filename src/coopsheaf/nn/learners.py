@@ -288,7 +288,9 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_
 
 def _is_as_built(module: nn.Module | None, kind: type) -> bool:
     """Whether a learner is what its recipe made, and nobody listens to what happens inside."""
-    return type(module) is kind and all(
+    if module is None or type(module) is not kind:
+        return False
+    return all(
         type(part) in (*_PARTS, nn.Sequential, nn.ModuleList)
         and not any(getattr(part, hooks) for hooks in _HOOKS)
         for part in module.modules()

@@ -213,8 +213,7 @@ class _Convs(torch.autograd.Function):
             sent = _products(x, project, project_bias).relu_()
         y = add_up(_products(sent, left), graph.by_target).mul_(_inverse_degree(graph, x))
         y.add_(torch.cat(bias))
-        for part, (inputs, weight) in zip(_split(y, right), _pairs(x, right), strict=True):
-            part.addmm_(inputs, weight.T)
+        _add_products(y, x, right)
         ctx.graph = graph
         ctx.save_for_backward(x, *parameters, None if sent is x else sent)
         return y
@@ -278,6 +277,15 @@ def _products(x: Tensor, weights: list[Tensor], biases: list[Tensor] | None = No
         else:
             torch.addmm(biases[k], inputs, weight.T, out=part)
     return y
+
+
+def _add_products(y: Tensor, x: Tensor, weights: list[Tensor]) -> None:
+    """Add x Wᵀ side by side to y, as one product if all see the same x."""
+    if _is_shared(x, weights):
+        y.addmm_(x, torch.cat(weights).T)
+        return
+    for part, (inputs, weight) in zip(_split(y, weights), _pairs(x, weights), strict=True):
+        part.addmm_(inputs, weight.T)
 
 
 def _weight_gradients(grad: Tensor, x: Tensor, weights: list[Tensor]) -> Sequence[Tensor]:

@@ -1,0 +1,65 @@
+"""What a layer of CSNN costs in a training step, counted instead of timed.
+
+Each number is what a model with two layers does more than one with a single layer, forward and
+backward. They may fall; a change that makes one rise makes training slower.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from allocations import LargestTensor, StepCounts
+from graphs import generator
+
+from coopsheaf import CSNN, Graph
+from coopsheaf.nn import GraphNormSAGELearner, MLPLearner, ProjectedSAGELearner
+
+N, H = 600, 32  # more nodes than any weight has rows
+GRAPH = Graph(torch.randint(0, N, (2, 20_000), generator=generator(0)), N)
+
+
+def counts(layers: int, d: int, learner, **options) -> StepCounts:
+    torch.manual_seed(0)
+    model = CSNN(5, H, layers, 2, stalk_dim=d, learner=learner, dropout=0.2, **options)
+    x = torch.randn(N, 5, generator=generator(1))
+    model(x, GRAPH).sum().backward()  # what depends on the graph alone is remembered
+    with StepCounts(N * d * H) as guard:
+        model(x, GRAPH).sum().backward()
+    return guard
+
+
+# Products: what both learners apply to the layer's input counts once, everything else once per
+# learner; each has two derivatives; W₂ has its own three. So roman-empire has 3 (1 + 1 + 2) in the
+# first layer of its learners (W, W_r; W_l per learner), 3 · 6 in both others, and 3. Batched: none that PyTorch would do entry
+# by entry (d = 3), else R x and Lᵀ h and their transposes, and W₁ x and its own, and in either case
+# the gradients of the maps. Large: new tensors of n·d·h numbers or more.
+@pytest.mark.parametrize(
+    ("d", "learner", "options", "products", "batched", "large"),
+    [
+        (3, MLPLearner(32), {"left_weights": False}, 12, 4, 33),
+        (4, ProjectedSAGELearner(32, 3), {}, 51, 15, 37),
+        (3, ProjectedSAGELearner(64, 5), {"left_weights": False}, 87, 4, 83),
+        (4, GraphNormSAGELearner(32, 2), {}, 21, 15, 35),
+    ],
+    ids=["tolokers", "roman-empire", "minesweeper", "amazon-ratings"],
+)
+def test_products_and_large_tensors_per_layer(d, learner, options, products, batched, large):
+    one, two = (counts(layers, d, learner, **options) for layers in (1, 2))
+    got = two.products - one.products, two.batched - one.batched, two.large - one.large
+    assert got == (products, batched, large)
+
+
+@pytest.mark.parametrize("learner", [MLPLearner(32), ProjectedSAGELearner(32, 3)], ids=str)
+@pytest.mark.parametrize("semantics", ["paper", "released"])
+def test_nothing_has_the_size_of_a_message_per_edge(learner, semantics: str) -> None:
+    model = CSNN(5, H, 2, 2, learner=learner, semantics=semantics, dropout=0.2)
+    with LargestTensor() as guard:
+        model(torch.randn(N, 5), GRAPH).sum().backward()
+    assert guard.numel < GRAPH.num_edges * 3 * H / 10
+
+
+def test_evaluation_draws_nothing() -> None:
+    model = CSNN(5, H, 2, 2, learner=ProjectedSAGELearner(32, 3), dropout=0.2).eval()
+    state = torch.get_rng_state()
+    model(torch.randn(N, 5, generator=generator(1)), GRAPH)
+    assert torch.equal(torch.get_rng_state(), state)
