@@ -87,11 +87,9 @@ def format_table(records: list[dict[str, Any]]) -> str:
         memory_ratio = f"{r['peak_mb'] / base['peak_mb']:.2f}x" if base else "-"
         printed, theirs = find_runtime(r["model"], r["graph"]), find_runtime("csnn", r["graph"])
         paper = f"{printed.seconds / theirs.seconds:.2f}x" if printed and theirs else "-"
-        settings = "published" if r["recipe"] != "default" else "default, not tuned"
+        settings = "recipe" if r["recipe"] != "default" else "default, not tuned"
         left = (r["graph"], str(r["threads"]), r["model"], f"{r['step_s']:.3f}", time_ratio, paper)
-        rows.append(
-            (*left, f"{r['peak_mb']:,.0f}", memory_ratio, f"{r['parameters']:,}", settings)
-        )
+        rows.append((*left, f"{r['peak_mb']:,.0f}", memory_ratio, f"{r['parameters']:,}", settings))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     cells = [zip(row, "<><>>>>>><", widths, strict=True) for row in rows]
     lines = ("  ".join(f"{text:{a}{w}}" for text, a, w in row).rstrip() for row in cells)

@@ -105,7 +105,9 @@ class Graph:
         if torch.compiler.is_compiling():
             return make(self)
         if name not in self._memo:
-            self._memo[name] = make(self)
+            # What is kept must be of use in training, whoever asks for it first.
+            with torch.inference_mode(False), torch.no_grad():
+                self._memo[name] = make(self)
         return self._memo[name]
 
     def with_self_loops(self) -> Graph:
@@ -230,7 +232,8 @@ def _find_partners(graph: Graph) -> Tensor:
     if torch.compiler.is_compiling():
         torch._assert_async((there == back).all(), rule)
     elif not torch.equal(there, back):
-        raise ValueError(f"{rule}; {missing_reverse(graph)}")
+        hint = "add the reverse edges (data.direction=undirected)"
+        raise ValueError(f"{rule}; {missing_reverse(graph)}; {hint}")
     return torch.empty_like(order).scatter(0, order, reverse_order)
 
 

@@ -264,8 +264,11 @@ class DirectSum(Operator):
     """
 
     def __init__(self, parts: Sequence[Operator]) -> None:
-        cells = {(part.domain[0], part.codomain[0]) for part in parts}
-        if len(cells) != 1:
+        # Compared, not hashed: compilers would take sizes that are hashed for constants.
+        if not parts or not all(
+            part.domain[0] == parts[0].domain[0] and part.codomain[0] == parts[0].codomain[0]
+            for part in parts
+        ):
             raise ValueError(
                 f"`parts` must be operators, at least one, on the same cells; got {list(parts)}"
             )

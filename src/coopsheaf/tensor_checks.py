@@ -61,6 +61,8 @@ def check_edge_weight(
 ) -> Tensor:
     """One finite weight per edge, not negative, of the dtype and on the device of ``other``."""
     weight = check_shape("edge_weight", edge_weight, f"(m,) with m = {num_edges}", (num_edges,))
+    if torch.is_autocast_enabled(other.device.type):
+        weight = weight.to(other.dtype)  # inside a network autocast has changed that of x
     check_same("edge_weight", weight, other_argument, other)
     if _readable(weight):
         smallest, largest = (value.item() for value in weight.detach().aminmax())

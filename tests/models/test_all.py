@@ -10,6 +10,7 @@ import pytest
 import torch
 from graphs import bidirected, generator, randn
 from torch import Tensor
+from torch._dynamo.testing import CompileCounter
 from torch.testing import assert_close
 from torch_geometric.data import Batch, Data
 
@@ -222,6 +223,42 @@ def test_it_compiles_in_one_piece(name: str) -> None:
     compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
     assert_close(compiled(x, graph), model(x, graph), rtol=0, atol=1e-10)
     compiled(x, graph).sum().backward()
+
+
+@EACH_MODEL
+def test_it_is_compiled_at_most_twice_for_graphs_of_all_sizes(name: str) -> None:
+    """The second size makes sizes variables; no further one may compile again."""
+    torch.compiler.reset()
+    fields = {field.name for field in dataclasses.fields(MODELS[name].config)}
+    settings = {"num_layers": 1} if "num_layers" in fields else {}
+    counter, model = CompileCounter(), build(name, **settings)
+    compiled = torch.compile(model, backend=counter, fullgraph=True)
+    for n in (9, 11, 12, 14):
+        edges = simple_graph(n, n + 5, seed=n)
+        x, graph = randn(n, F_IN), Graph(edges, n)
+        with torch.no_grad():
+            assert_close(compiled(x, graph), model(x, graph), rtol=0, atol=1e-10)
+    assert counter.frame_count <= 2
+
+
+@EACH_MODEL
+def test_a_graph_met_in_inference_mode_can_be_trained_on(name: str) -> None:
+    model, x, graph = build(name), randn(N, F_IN), Graph(EDGES, N)
+    with torch.inference_mode():
+        want = model(x, graph).clone()
+    out = model(x, graph)
+    assert_close(out.detach(), want.clone())
+    out.sum().backward()
+
+
+@EACH_MODEL
+def test_autocast_bears_edge_weights(name: str) -> None:
+    model, x, weight = build(name).float(), randn(N, F_IN).float(), torch.ones(EDGES.shape[1])
+    if not model.takes_edge_weight:
+        pytest.skip("uses no edge weights")
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        got, want = model(x, EDGES, edge_weight=weight), model(x, EDGES)
+    assert_close(got.float(), want.float(), rtol=0.1, atol=0.1)
 
 
 @EACH_MODEL

@@ -274,3 +274,11 @@ def test_every_recipe_is_a_point_of_the_published_grid() -> None:
         for path, choices in grid.items():
             section, field = path.split(".")
             assert getattr(getattr(recipe, section), field) in choices, (name, path)
+
+
+def test_sampled_actions_have_the_dtype_of_the_model() -> None:
+    model = CoGNN(5, 8, 2, 2).bfloat16().train()
+    x, edges = torch.randn(4, 5).bfloat16(), torch.tensor([[0, 1, 2], [1, 2, 3]])
+    out = model(x, edges)
+    assert out.dtype == torch.bfloat16
+    out.sum().backward()

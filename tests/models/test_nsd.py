@@ -189,5 +189,6 @@ def test_half_precision_is_close(maps: str) -> None:
 
 def test_repr() -> None:
     assert repr(network(add_lp=True)) == (
-        "NSD(5, 4, num_layers=3, out_channels=3, stalk_dim=3, maps=OrthogonalMaps(Householder(2)))"
+        "NSD(5, 4, num_layers=3, out_channels=3, stalk_dim=2 + 1, "
+        "maps=OrthogonalMaps(Householder(2)))"
     )

@@ -68,6 +68,9 @@ def test_networks_that_want_loops_add_one_per_node(model: type) -> None:
     loops = torch.tensor([[0, 1], [0, 1]])
     # A mean over copies of the node itself is the node itself, however many there are.
     assert_close(network(x, loops), network(x, none), rtol=0, atol=1e-12)
+    # Beside a neighbour the second loop counts.
+    edge, and_loop = torch.tensor([[1], [0]]), torch.tensor([[1, 0], [0, 0]])
+    assert not torch.allclose(network(x, and_loop)[0], network(x, edge)[0], atol=1e-6)
 
 
 def test_options_reach_the_blocks() -> None:

@@ -297,3 +297,12 @@ def test_bad_arguments_are_named(make_block: object, message: str) -> None:
 def test_a_block_says_what_it_does() -> None:
     with pytest.raises(NotImplementedError):
         Block(H)(randn(1, H), graph_of("single-node"))
+
+
+def test_degrees_of_half_precision_weights_do_not_stop_growing() -> None:
+    """A sum of 2,000 ones in bfloat16 would end at 256."""
+    leaves = torch.arange(1, 2001)
+    graph = Graph(torch.stack([leaves, torch.zeros_like(leaves)]), 2001)
+    ones = torch.ones(2000, dtype=torch.bfloat16)
+    mean = neighbour_mean(torch.ones(2001, 1, dtype=torch.bfloat16), graph, ones)
+    assert_close(mean[0, 0].float(), torch.tensor(1.0), rtol=0.02, atol=0)

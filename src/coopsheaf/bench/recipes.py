@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import sys
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -88,11 +89,13 @@ def _packaged(model: str) -> dict[str, dict[str, Any]]:
     if not file.is_file():
         return {}
     values = tomllib.loads(file.read_text(encoding="utf-8"))
+    _check_keys(values, ("like", "remark", "shared", "recipe"), file.name)
     shared, remark = values.get("shared", {}), values.get("remark", "")
     entries: dict[str, dict[str, Any]] = {}
     if "like" in values:
         entries |= _packaged(values["like"])
     for entry in values.get("recipe", []):
+        _check_keys(entry, ("datasets", "source", "model", "data", "train"), file.name)
         sections = {key: entry[key] for key in ("model", "data", "train") if key in entry}
         sections["recipe"] = {"source": entry["source"]}
         entries |= dict.fromkeys(entry["datasets"], sections)
@@ -106,6 +109,12 @@ def _packaged(model: str) -> dict[str, dict[str, Any]]:
             "train": {**entry.get("train", {}), **shared.get("train", {})},
         }
     return recipes
+
+
+def _check_keys(values: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    for key in values:
+        if key not in known:
+            raise ConfigError(f"{where}: unknown key {key!r}; there are {', '.join(known)}")
 
 
 def _parse(text: str, where: str) -> Recipe:

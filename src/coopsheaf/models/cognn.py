@@ -37,8 +37,11 @@ class CoGNN(Network):
     activation) and a linear layer.
 
     Differences to the authors' code: evaluation is deterministic by default; two classes are one
-    logit (the task decides), where theirs have two; edge features are not used. Edge weights, which
-    theirs does not know, multiply w, and the action networks see them too.
+    logit (the task decides), where theirs have two; edge features are not used; the MLP of a GIN
+    layer is as wide as its input and has no batch norm, theirs is twice as wide and has one; a loop
+    in the edge list counts beside the one that a GCN layer adds, theirs replaces it; every layer of
+    the readout has its own weights; the learned temperature is linear in the features. Edge
+    weights, which theirs does not know, multiply w, and the action networks see them too.
 
     Args:
         in_channels: size of the input features.

@@ -139,8 +139,14 @@ class MatchNetwork(Network):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         if getattr(self.encoder, "integers", False) and not x.is_floating_point():
-            # Exact for all integers that a table could have; the checks that follow know one dtype.
-            x = x.to(next(self.parameters()).dtype)
+            # The checks that follow know one dtype; single precision is exact up to 2²⁴.
+            dtype = next(self.parameters()).dtype
+            if dtype in (torch.bfloat16, torch.float16):
+                raise ValueError(
+                    f"`x` of integers needs a model in single precision at least; got {dtype} "
+                    "(autocast works)"
+                )
+            x = x.to(dtype)
         return super().forward(x, edge_index, batch, batch_size, pe, edge_weight)
 
     def embed(

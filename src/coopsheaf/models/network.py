@@ -100,7 +100,8 @@ class Network(nn.Module):
             return None
         if not self.takes_edge_weight:
             raise ValueError(
-                f"`edge_weight` must be None: {type(self).__name__} does not use edge weights"
+                f"`edge_weight` must be None: {type(self).__name__} does not use edge weights; "
+                "leave them out, or choose a model that does (`coopsheaf models` lists them)"
             )
         return check_edge_weight(edge_weight, graph.num_edges, "x", x)
 

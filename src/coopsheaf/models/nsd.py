@@ -44,7 +44,8 @@ class NSD(Network):
             :mod:`coopsheaf.nn.edge_maps`.
         map_act: ``"tanh"``, ``"elu"`` or ``"identity"``.
         sparse_learner: the learner sees the sum over stalk coordinates.
-        learn_weights: learn a weight per edge; orthogonal maps only.
+        learn_weights: learn a weight per edge; orthogonal maps only, and by default with all of
+            them.
         maps_once: learn the sheaf in the first layer and keep it in all others (``linear`` in the
             released code).
         add_lp: one more stalk coordinate with the signless Laplacian of the graph.
@@ -77,7 +78,7 @@ class NSD(Network):
         maps: str | EdgeMaps = "orthogonal",
         map_act: str = "tanh",
         sparse_learner: bool = False,
-        learn_weights: bool = False,
+        learn_weights: bool | None = None,
         maps_once: bool = False,
         add_lp: bool = False,
         add_hp: bool = False,
@@ -159,9 +160,10 @@ class NSD(Network):
         return x.flatten(1)  # (n, d·h)
 
     def __repr__(self) -> str:
-        conv = self.convs[0]
+        conv, extra = self.convs[0], self.total_dim - self.stalk_dim
+        fixed = f" + {extra}" if extra else ""
         return (
             f"NSD({self.in_channels}, {self.hidden_channels}, num_layers={self.num_layers}, "
-            f"out_channels={self.out_channels}, stalk_dim={self.total_dim}, "
+            f"out_channels={self.out_channels}, stalk_dim={self.stalk_dim}{fixed}, "
             f"maps={conv.edge_maps})"
         )

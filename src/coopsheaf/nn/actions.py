@@ -212,7 +212,7 @@ class ActionSampler(nn.Module):
             scores = network(x, graph, edge_weight)  # (n, 2)
             if noisy:
                 scores = scores + gumbel_noise(scores, generator)
-            chosen.append(straight_through(scores, sharpness))
+            chosen.append(straight_through(scores, sharpness).to(x.dtype))
         return Actions(*chosen)
 
     def __repr__(self) -> str:

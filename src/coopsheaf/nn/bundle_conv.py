@@ -56,6 +56,8 @@ class BundleLearner(nn.Module):
         self.num_layers = check_int("num_layers", num_layers, minimum=0)
         check_int("stalk_dim", stalk_dim, minimum=2)  # below, nothing is left to learn
         self.orthogonal = make_orthogonal(orthogonal, stalk_dim)
+        if self.orthogonal.num_parameters == 0:
+            raise ValueError(f"`orthogonal` must have something to learn; got {self.orthogonal}")
         self.dropout = check_probability("dropout", dropout)
         self.stack = self.lin_in = None
         if num_layers == 0:
@@ -147,7 +149,7 @@ class BundleConv(nn.Module):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         n, bundles, d = x.shape[0], self.num_bundles, self.stalk_dim
-        check_shape("maps", maps, f"({n}, {bundles}, {d}, {d})", (n, bundles, d, d))
+        check_shape("maps", maps, f"(n, {bundles}, {d}, {d})", (n, bundles, d, d))
         common = self._turn(maps, x)
         z = self.heat(common.unflatten(1, (bundles, -1)), graph, batch, edge_weight).flatten(1)
         if self.concat != "none":

@@ -226,6 +226,11 @@ class OrthogonalMaps(EdgeMaps):
     def __init__(self, stalk_dim: int, orthogonal: str | Orthogonal = "householder") -> None:
         super().__init__(check_int("stalk_dim", stalk_dim, minimum=2))
         self.orthogonal = make_orthogonal(orthogonal, stalk_dim)
+        if self.orthogonal.num_parameters == 0:
+            raise ValueError(
+                f"`orthogonal` must have something to learn; got {self.orthogonal} "
+                "(maps='identity' are fixed)"
+            )
 
     @property
     def num_parameters(self) -> int:

@@ -60,7 +60,8 @@ class NSDConv(nn.Module):
             instead of 2·total_dim·h.
         learn_weights: multiply both maps of an edge by a learned number in (0, 1),
             :math:`\operatorname{sigmoid}(a^\top [x_i \Vert x_j])
-            \operatorname{sigmoid}(a^\top [x_j \Vert x_i])`. Orthogonal maps only.
+            \operatorname{sigmoid}(a^\top [x_j \Vert x_i])`. Orthogonal maps only; by
+            default all of them have it.
         add_lp: one more stalk coordinate, after the others, with the signless Laplacian D + A of
             the graph.
         add_hp: one more stalk coordinate, at the end, with the ordinary Laplacian D - A. (The help
@@ -89,7 +90,7 @@ class NSDConv(nn.Module):
         maps: str | EdgeMaps = "orthogonal",
         map_act: str = "tanh",
         sparse_learner: bool = False,
-        learn_weights: bool = False,
+        learn_weights: bool | None = None,
         add_lp: bool = False,
         add_hp: bool = False,
         normalization: str | None = "augmented",
@@ -104,6 +105,8 @@ class NSDConv(nn.Module):
         self.normalization = self.edge_maps.check_normalization(normalization)
         self.map_act = check_choice("map_act", map_act, MAP_ACTS)
         self.sparse_learner, self.learn_maps = sparse_learner, learn_maps
+        if learn_weights is None:
+            learn_weights = learn_maps and isinstance(self.edge_maps, OrthogonalMaps)
         if learn_weights and not isinstance(self.edge_maps, OrthogonalMaps):
             raise ValueError(
                 "`learn_weights` must be False for maps that are not orthogonal; "
@@ -118,7 +121,7 @@ class NSDConv(nn.Module):
         if learn_maps and numbers > 0:
             self.map_learner = EdgeLearner(channels if sparse_learner else width, numbers)
         self.weight_learner = EdgeLearner(width, 1) if learn_maps and learn_weights else None
-        # Parameters are kept as Linear's transposed weights: W₁ itself, and W₂ᵀ.
+        # A Linear keeps its weight transposed: that of `left` is W₁, that of `right` W₂ᵀ.
         d = self.total_dim
         self.left = nn.Linear(d, d, bias=False) if left_weights else None
         self.right = nn.Linear(channels, channels, bias=False) if right_weights else None
@@ -142,8 +145,13 @@ class NSDConv(nn.Module):
         *,
         laplacian: Operator | None = None,
     ) -> Tensor:
-        """The diffusion of x on the sheaf learned from x, or with a ``laplacian`` given."""
+        """The diffusion of x on the sheaf learned from x, or with a ``laplacian`` given.
+
+        A Laplacian brings its graph and weights with it: of ``edge_index`` nothing is read then.
+        """
         self._check(x)
+        if laplacian is not None and edge_weight is not None:
+            raise ValueError("`edge_weight` must be None with a `laplacian`, which has its own")
         if laplacian is None:
             laplacian = self.laplacian(x, edge_index, edge_weight)
         if self.left is not None:
@@ -212,7 +220,10 @@ class NSDConv(nn.Module):
 def check_undirected_weight(weight: Tensor, graph: Graph) -> Tensor:
     """Weights that are the same in both directions of an edge."""
     partner = undirected_partners(graph)
-    if weight.is_cpu and not torch.compiler.is_compiling():
+    if torch.compiler.is_compiling():
+        same = torch.isclose(weight.detach(), weight.detach()[partner], rtol=1e-5, atol=0.0)
+        torch._assert_async(same.all(), "`edge_weight` must be the same in both directions")
+    elif weight.is_cpu:
         given = weight.detach()
         wrong = ~torch.isclose(given, given[partner], rtol=1e-5, atol=0.0)
         if wrong.any():

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from coopsheaf import laplacian
 from coopsheaf.checks import check_int, check_probability
 from coopsheaf.graph import Graph
 from coopsheaf.kernels.sparse import sparse_product
@@ -344,9 +345,7 @@ def neighbour_mean(x: Tensor, graph: Graph, edge_weight: Tensor | None = None) -
 
 def weighted_degree(graph: Graph, like: Tensor, edge_weight: Tensor | None = None) -> Tensor:
     """The number, or the sum of the weights, of the edges into each node, ``(n,)``."""
-    if edge_weight is None:
-        return graph.in_degree.to(like.dtype)
-    return edge_weight.new_zeros(graph.num_nodes).index_add(0, graph.target, edge_weight)
+    return laplacian.weighted_degree(graph, edge_weight).to(like.dtype)
 
 
 def hidden_width(channels: int, multiplier: float) -> int:

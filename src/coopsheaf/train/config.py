@@ -29,7 +29,8 @@ class TrainConfig:
         lr: learning rate.
         weight_decay: weight decay.
         epochs: at most this many epochs.
-        patience: stop after this many epochs without a better validation metric; 0 never stops.
+        patience: stop after this many epochs without a better validation metric (or loss, see
+            ``select``); 0 never stops.
         schedule: ``"none"``, ``"plateau"`` or ``"cosine"``.
         warmup: epochs of linear warm-up of the cosine schedule.
         plateau_patience: of the plateau schedule.

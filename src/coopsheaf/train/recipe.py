@@ -109,7 +109,7 @@ def default_recipe(model_name: str, dataset: str = "") -> Recipe:
     """A model's default settings, for data without a recipe of its own."""
     info = find_model(model_name)
     config = info.config()
-    # Chosen so that a first try on a few thousand nodes works within a minute.
+    # Chosen for a first try on a few thousand nodes; wide networks still take minutes.
     known = {item.name for item in fields(config)}
     gentle = {"dropout": 0.2, "num_layers": 2}
     config = replace(config, **{key: value for key, value in gentle.items() if key in known})

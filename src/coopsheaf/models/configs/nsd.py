@@ -106,7 +106,8 @@ class NSDRandomConfig(_LearnedConfig):
         from coopsheaf.nn.edge_maps import OrthogonalMaps
 
         maps = OrthogonalMaps(self.stalk_dim, self.orthogonal)
-        learner = {"maps": maps, **self._learner()}
+        # Weights are a part of the sheaf as well: none are learned.
+        learner = {"maps": maps, "learn_weights": False, **self._learner()}
         network = self._build(in_channels, out_channels, graph_level, **learner)
         for learned in network.map_learners():
             learned.requires_grad_(False)

@@ -134,7 +134,7 @@ class PlainSAGEConfig:
 
 
 INFOS = (
-    ModelInfo("mlp", MLPConfig, 1, "MLP: features only, no edges", "-", directed=False),
+    ModelInfo("mlp", MLPConfig, 1, "MLP: features only, no edges", "", directed=False),
     ModelInfo(
         "gcn-plain",
         PlainGCNConfig,
