@@ -6,8 +6,8 @@ generated graph of the size of minesweeper or tolokers, in a process of its own:
     python benchmarks/models.py --threads 1 --repeats 3 --json FILE
 
 With one thread processor time is counted, so that other programs on the machine hardly matter.
-``README.md`` beside this file has the results. ``--table FILE`` prints the table of an earlier run in
-the form of the paper's runtime table.
+``README.md`` beside this file has the results. ``--table FILE`` prints the table of an earlier run,
+in the form of the runtime table of the paper.
 """
 
 from __future__ import annotations
