@@ -155,7 +155,7 @@ def test_repr_states_the_transformation() -> None:
         (lambda: CSNNConv(4, 3, semantics="dense"), "`semantics` must be one of 'paper', 'released'; got 'dense'"),
         (lambda: CSNNConv(4, 3)(torch.zeros(5, 4, 3), torch.zeros(2, 1).long()), r"`x` must have shape \(n, 3, 4\); got \(5, 4, 3\)"),
         (lambda: CSNNConv(4, 3, pe_channels=2)(torch.zeros(5, 3, 4), torch.zeros(2, 1).long()), r"`pe` must have shape \(n, 2\); got None"),
-        (lambda: CSNNConv(4, 3)(torch.zeros(5, 3, 4), torch.zeros(2, 1).long(), torch.zeros(5, 2)), r"`pe` must have shape \(5, 0\); got \(5, 2\)"),
+        (lambda: CSNNConv(4, 3)(torch.zeros(5, 3, 4), torch.zeros(2, 1).long(), torch.zeros(5, 2)), r"`pe` must have shape \(n, 0\); got \(5, 2\)"),
         (lambda: CSNNConv(4, 3)(torch.zeros(5, 3, 4), torch.zeros(2, 1).long(), None, torch.ones(3)), r"`edge_weight` must have shape \(m,\) with m = 1"),
         (lambda: CSNNConv(4, 3)(torch.zeros(5, 3, 4), torch.zeros(2, 1).long(), None, -torch.ones(1)), "`edge_weight` must be finite and not negative"),
         (lambda: CSNNConv(4, 3)(torch.tensor(1.0), torch.zeros(2, 1).long()), r"`x` must have shape \(n, 3, 4\); got \(\)"),

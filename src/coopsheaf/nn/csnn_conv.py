@@ -124,7 +124,7 @@ class CSNNConv(nn.Module):
         if pe is None and self.pe_channels > 0:
             raise ValueError(f"`pe` must have shape (n, {self.pe_channels}); got None")
         if pe is not None:
-            check_shape("pe", pe, f"({n}, {self.pe_channels})", (n, self.pe_channels))
+            check_shape("pe", pe, f"(n, {self.pe_channels})", (n, self.pe_channels))
             features = torch.cat([features, pe.to(features.dtype)], dim=1)
         source, target = learn_maps([self.source_learner, self.target_learner], features, graph)
         return source, target
