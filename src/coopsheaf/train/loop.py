@@ -124,7 +124,9 @@ def fit(
         loss = _train_epoch(wrapped, feed, task, optimizer, fabric, config, weight, state.epoch)
         state.epoch += 1
         if state.epoch % config.eval_every == 0 or state.epoch == config.epochs:
-            scores = evaluate(wrapped, feed, task)
+            with torch.no_grad():
+                scores, val_loss = _evaluate(wrapped, feed, task)
+            scores["val_loss"] = val_loss
             state.history.append([state.epoch, loss, *(scores[part] for part in PARTS)])
             if _better(scores, state.best, task, config):
                 state.best, state.best_epoch, best = scores, state.epoch, _copy(model)
@@ -156,14 +158,19 @@ def fit(
 
 @torch.no_grad()
 def evaluate(model: nn.Module, feed: Feed, task: Task) -> dict[str, float]:
+    """The metric on each whole part of the split."""
+    return _evaluate(model, feed, task)[0]
+
+
+def _evaluate(model: nn.Module, feed: Feed, task: Task) -> tuple[dict[str, float], float]:
     """The metric on each whole part of the split, and the loss on its validation part."""
     model.eval()
     outputs = feed.outputs(model)
     scores = {part: task.score(*pair) for part, pair in outputs.items()}
     logits, y = outputs["val"]
-    scores["val_loss"] = task.loss(logits, y).item() if len(y) else math.nan
+    loss = task.loss(logits, y).item() if len(y) else math.nan
     model.train()
-    return scores
+    return scores, loss
 
 
 def _train_epoch(
