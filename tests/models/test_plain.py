@@ -224,7 +224,7 @@ def test_repr_states_the_transformation(kind: Any) -> None:
     heads = ", num_heads=8" if kind is PlainGAT else ""
     name = kind.__name__
     assert repr(build(kind, 3)) == f"{name}(5, 8, num_layers=3, out_channels=3{heads})"
-    assert repr(build(kind, 1)) == f"{name}(5, num_layers=1, out_channels=3{heads})"
+    assert repr(build(kind, 1)) == f"{name}(5, 8, num_layers=1, out_channels=3{heads})"
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
@@ -253,7 +253,7 @@ def test_bad_arguments_are_named(kind: Any) -> None:
 
 
 def test_bad_heads_are_named() -> None:
-    with pytest.raises(ValueError, match="`hidden_channels` must be a multiple of num_heads = 3"):
+    with pytest.raises(ValueError, match="`num_heads` must divide the number of channels, 8; got 3"):
         build(PlainGAT, num_heads=3)
     for option, value in (("num_heads", 0), ("output_heads", 0), ("attention_dropout", 1.0)):
         with pytest.raises(ValueError, match=f"`{option}`"):

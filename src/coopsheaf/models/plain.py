@@ -5,7 +5,7 @@ Their last layer maps to the outputs: the readout is nothing, graph outputs are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -18,47 +18,67 @@ from coopsheaf.checks import check_int, check_probability
 from coopsheaf.graph import Graph
 from coopsheaf.kernels.sparse import sparse_product
 from coopsheaf.models.network import Network, make_act, make_norm
+from coopsheaf.nn.platonov import check_heads
 from coopsheaf.nn.sage import SAGEConv
 
 
 class PlainNetwork(Network):
     """Layers one after the other, with norm, activation and dropout between them.
 
-    Its layers draw their parameters when they are made.
+    A subclass says how a layer is made and called; layers draw their parameters when they are made.
 
     Args:
-        layers: the layers, from input features to outputs.
-        sizes: the sizes before, between and after them.
+        in_channels: size of the input features.
+        hidden_channels: size between the layers.
+        num_layers: number of layers.
+        out_channels: size of the output.
         input_dropout: dropout probability of the input features.
         dropout: dropout probability between the layers.
-        act: the activation: a name that PyG resolves, a module, or ``"identity"`` / ``None``.
+        act: the activation σ: a name that PyG resolves, a module, or ``"identity"`` / ``None``.
         norm: ``None``, ``"layer"`` or ``"batch"``, before the activation.
         act_first: the norm comes after the activation instead.
         pool: ``None`` for node outputs; ``"mean"``, ``"sum"`` or ``"max"`` for graph outputs.
+        layer_options: what else :meth:`make_layer` is to know.
+
+    Shapes:
+        x ``(n, in_channels)``; edge_index ``(2, m)`` or a :class:`~coopsheaf.Graph`; edge_weight
+        ``(m,)``. Returns ``(n, out_channels)``, or ``(graphs, out_channels)`` with a pool.
     """
 
     def __init__(
         self,
-        layers: Sequence[nn.Module],
-        sizes: Sequence[int],
+        in_channels: int,
+        hidden_channels: int,
+        num_layers: int,
+        out_channels: int,
         *,
-        input_dropout: float,
-        dropout: float,
-        act: str | Callable[[Tensor], Tensor] | None,
-        norm: str | None,
+        input_dropout: float = 0.0,
+        dropout: float = 0.5,
+        act: str | Callable[[Tensor], Tensor] | None = "relu",
+        norm: str | None = None,
         act_first: bool = False,
-        pool: str | None,
+        pool: str | None = None,
+        **layer_options: Any,
     ) -> None:
-        super().__init__(sizes[0], sizes[-1], pool=pool)
-        self.hidden_channels = sizes[1] if len(layers) > 1 else 0
-        self.num_layers = len(layers)
+        super().__init__(in_channels, out_channels, pool=pool)
+        self.hidden_channels = check_int("hidden_channels", hidden_channels, minimum=1)
+        self.num_layers = check_int("num_layers", num_layers, minimum=1)
         self.input_dropout = check_probability("input_dropout", input_dropout)
         self.dropout = check_probability("dropout", dropout)
         self.act = make_act(act)
         self.act_first = act_first
-        self.layers = nn.ModuleList(layers)
+        sizes = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
+        last = num_layers - 1
+        self.layers = nn.ModuleList(
+            self.make_layer(before, after, t == last, **layer_options)
+            for t, (before, after) in enumerate(pairwise(sizes))
+        )
         self.norms = nn.ModuleList(make_norm(norm, size) for size in sizes[1:-1])
         self.readout = nn.Identity()
+
+    def make_layer(self, before: int, after: int, last: bool) -> nn.Module:
+        """A layer between features of these sizes."""
+        raise NotImplementedError
 
     def step(self, layer: Any, x: Tensor, graph: Graph, edge_weight: Tensor | None) -> Tensor:
         """One layer, called as it wants to be called."""
@@ -81,10 +101,9 @@ class PlainNetwork(Network):
         return self.step(self.layers[-1], x, graph, edge_weight)
 
     def __repr__(self) -> str:
-        hidden = f"{self.hidden_channels}, " if self.num_layers > 1 else ""
         return (
-            f"{type(self).__name__}({self.in_channels}, {hidden}num_layers={self.num_layers}, "
-            f"out_channels={self.out_channels})"
+            f"{type(self).__name__}({self.in_channels}, {self.hidden_channels}, "
+            f"num_layers={self.num_layers}, out_channels={self.out_channels})"
         )
 
 
@@ -95,51 +114,17 @@ class PlainMLP(PlainNetwork):
 
     with :math:`H_0 = \operatorname{dropout}(X)`. Parameters start as those of PyG's ``MLP``.
 
-    Args:
-        in_channels: size of the input features.
-        hidden_channels: size between the layers.
-        num_layers: number of linear layers.
-        out_channels: size of the output.
-        input_dropout: dropout probability of the input features.
-        dropout: dropout probability between the layers.
-        act: the activation σ: a name that PyG resolves, a module, or ``"identity"`` / ``None``.
-        norm: ``None``, ``"layer"`` or ``"batch"``, before the activation.
-        act_first: the norm comes after the activation instead.
-        pool: ``None`` for node outputs; ``"mean"``, ``"sum"`` or ``"max"`` for graph outputs.
-
-    Shapes:
-        x ``(n, in_channels)``; edge_index is not looked at. Returns ``(n, out_channels)``, or
-        ``(graphs, out_channels)`` with a pool.
+    Arguments and shapes are those of :class:`PlainNetwork`.
     """
 
     sees_edges = False
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        num_layers: int,
-        out_channels: int,
-        *,
-        input_dropout: float = 0.0,
-        dropout: float = 0.5,
-        act: str | Callable[[Tensor], Tensor] | None = "relu",
-        norm: str | None = None,
-        act_first: bool = False,
-        pool: str | None = None,
-    ) -> None:
-        sizes = _sizes(in_channels, hidden_channels, num_layers, out_channels)
-        super().__init__(
-            [Linear(a, b) for a, b in pairwise(sizes)],
-            sizes,
-            input_dropout=input_dropout,
-            dropout=dropout,
-            act=act,
-            norm=norm,
-            act_first=act_first,
-            pool=pool,
-        )
-        self.reset_parameters()
+    def __init__(self, *sizes: int, **options: Any) -> None:
+        super().__init__(*sizes, **options)
+        self.reset_parameters()  # PyG's MLP draws its parameters twice as well
+
+    def make_layer(self, before: int, after: int, last: bool) -> nn.Module:
+        return Linear(before, after)
 
     def step(self, layer: Any, x: Tensor, graph: Graph, edge_weight: Tensor | None) -> Tensor:
         return layer(x)
@@ -160,47 +145,13 @@ class PlainGCN(PlainNetwork):
     they are stored, with the first node of a line as the receiver and row sums on both sides: this
     network on ``direction="reversed"`` data, but for stored loops, which count twice there.
 
-    Args:
-        in_channels: size of the input features.
-        hidden_channels: size between the layers.
-        num_layers: number of convolutions.
-        out_channels: size of the output.
-        input_dropout: dropout probability of the input features.
-        dropout: dropout probability between the layers.
-        act: the activation σ: a name that PyG resolves, a module, or ``"identity"`` / ``None``.
-        norm: ``None``, ``"layer"`` or ``"batch"``, before the activation.
-        pool: ``None`` for node outputs; ``"mean"``, ``"sum"`` or ``"max"`` for graph outputs.
-
-    Shapes:
-        x ``(n, in_channels)``; edge_index ``(2, m)`` or a :class:`~coopsheaf.Graph`; edge_weight
-        ``(m,)``. Returns ``(n, out_channels)``, or ``(graphs, out_channels)`` with a pool.
+    Arguments and shapes are those of :class:`PlainNetwork`.
     """
 
     takes_edge_weight = True
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        num_layers: int,
-        out_channels: int,
-        *,
-        input_dropout: float = 0.0,
-        dropout: float = 0.5,
-        act: str | Callable[[Tensor], Tensor] | None = "relu",
-        norm: str | None = None,
-        pool: str | None = None,
-    ) -> None:
-        sizes = _sizes(in_channels, hidden_channels, num_layers, out_channels)
-        super().__init__(
-            [GCNConv(a, b) for a, b in pairwise(sizes)],
-            sizes,
-            input_dropout=input_dropout,
-            dropout=dropout,
-            act=act,
-            norm=norm,
-            pool=pool,
-        )
+    def make_layer(self, before: int, after: int, last: bool) -> nn.Module:
+        return GCNConv(before, after)
 
     def step(self, layer: Any, x: Tensor, graph: Graph, edge_weight: Tensor | None) -> Tensor:
         return graph_convolution(layer, x, graph, edge_weight)
@@ -258,34 +209,40 @@ class PlainGAT(PlainNetwork):
         norm: str | None = None,
         pool: str | None = None,
     ) -> None:
-        sizes = _sizes(in_channels, hidden_channels, num_layers, out_channels)
-        check_int("num_heads", num_heads, minimum=1)
+        check_int("hidden_channels", hidden_channels, minimum=1)
         check_int("output_heads", output_heads, minimum=1)
-        check_probability("attention_dropout", attention_dropout)
-        if hidden_channels % num_heads:
-            raise ValueError(
-                f"`hidden_channels` must be a multiple of num_heads = {num_heads}; "
-                f"got {hidden_channels}"
-            )
-        layers = [
-            GATConv(a, b // num_heads, heads=num_heads, dropout=attention_dropout)
-            for a, b in pairwise(sizes[:-1])
-        ]
-        layers.append(
-            GATConv(
-                sizes[-2], sizes[-1], heads=output_heads, concat=False, dropout=attention_dropout
-            )
-        )
+        check_heads(num_heads, hidden_channels)
         super().__init__(
-            layers,
-            sizes,
+            in_channels,
+            hidden_channels,
+            num_layers,
+            out_channels,
             input_dropout=input_dropout,
             dropout=dropout,
             act=act,
             norm=norm,
             pool=pool,
+            num_heads=num_heads,
+            output_heads=output_heads,
+            attention_dropout=check_probability("attention_dropout", attention_dropout),
         )
         self.num_heads, self.output_act = num_heads, output_act
+
+    def make_layer(  # type: ignore[override]
+        self,
+        before: int,
+        after: int,
+        last: bool,
+        *,
+        num_heads: int,
+        output_heads: int,
+        attention_dropout: float,
+    ) -> nn.Module:
+        if last:
+            return GATConv(
+                before, after, heads=output_heads, concat=False, dropout=attention_dropout
+            )
+        return GATConv(before, after // num_heads, heads=num_heads, dropout=attention_dropout)
 
     def step(self, layer: Any, x: Tensor, graph: Graph, edge_weight: Tensor | None) -> Tensor:
         return layer(x, graph.edge_index)
@@ -316,45 +273,11 @@ class PlainSAGE(PlainNetwork):
     (:class:`~coopsheaf.nn.SAGEConv`, the same function as PyG's). The authors draw a few neighbours
     per node and train on mini-batches; here all neighbours count and a step sees the whole graph.
 
-    Args:
-        in_channels: size of the input features.
-        hidden_channels: size between the layers.
-        num_layers: number of layers.
-        out_channels: size of the output.
-        input_dropout: dropout probability of the input features.
-        dropout: dropout probability between the layers.
-        act: the activation σ: a name that PyG resolves, a module, or ``"identity"`` / ``None``.
-        norm: ``None``, ``"layer"`` or ``"batch"``, before the activation.
-        pool: ``None`` for node outputs; ``"mean"``, ``"sum"`` or ``"max"`` for graph outputs.
-
-    Shapes:
-        x ``(n, in_channels)``; edge_index ``(2, m)`` or a :class:`~coopsheaf.Graph`. Returns
-        ``(n, out_channels)``, or ``(graphs, out_channels)`` with a pool.
+    Arguments and shapes are those of :class:`PlainNetwork`.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        num_layers: int,
-        out_channels: int,
-        *,
-        input_dropout: float = 0.0,
-        dropout: float = 0.5,
-        act: str | Callable[[Tensor], Tensor] | None = "relu",
-        norm: str | None = None,
-        pool: str | None = None,
-    ) -> None:
-        sizes = _sizes(in_channels, hidden_channels, num_layers, out_channels)
-        super().__init__(
-            [SAGEConv(a, b) for a, b in pairwise(sizes)],
-            sizes,
-            input_dropout=input_dropout,
-            dropout=dropout,
-            act=act,
-            norm=norm,
-            pool=pool,
-        )
+    def make_layer(self, before: int, after: int, last: bool) -> nn.Module:
+        return SAGEConv(before, after)
 
     def step(self, layer: Any, x: Tensor, graph: Graph, edge_weight: Tensor | None) -> Tensor:
         return layer(x, graph)
@@ -387,14 +310,3 @@ def graph_convolution(
     sent = root.unsqueeze(1) * layer.lin(x)
     heard = sparse_product(sent.unsqueeze(1), graph, blocks).squeeze(1)
     return root.unsqueeze(1) * (heard + extra.unsqueeze(1) * sent) + layer.bias
-
-
-def _sizes(
-    in_channels: int, hidden_channels: int, num_layers: int, out_channels: int
-) -> tuple[int, ...]:
-    """The sizes before, between and after the layers; PyG's layers check nothing themselves."""
-    check_int("in_channels", in_channels, minimum=1)
-    check_int("hidden_channels", hidden_channels, minimum=1)
-    check_int("num_layers", num_layers, minimum=1)
-    check_int("out_channels", out_channels, minimum=1)
-    return (in_channels, *[hidden_channels] * (num_layers - 1), out_channels)

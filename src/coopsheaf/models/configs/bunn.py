@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coopsheaf.checks import check_choice
-from coopsheaf.models.info import ModelInfo
+from coopsheaf.models.info import ModelInfo, NetworkConfig
 
 if TYPE_CHECKING:
-    from coopsheaf.models.network import Network
     from coopsheaf.nn.heat import Heat
 
 HEATS = {
@@ -20,12 +19,14 @@ HEATS = {
 
 
 @dataclass(frozen=True)
-class BuNNConfig:
+class BuNNConfig(NetworkConfig):
     """Settings of :class:`~coopsheaf.models.bunn.BuNN`.
 
     ``heat_steps`` and ``normalization`` are those of the Taylor polynomial, ``num_eigenpairs`` and
     ``tau_init`` those of the spectral kernel.
     """
+
+    network = "bunn:BuNN"
 
     hidden_channels: int = 64
     num_layers: int = 2
@@ -44,24 +45,10 @@ class BuNNConfig:
     norm: str = "layer"
     pool: str = "mean"
 
-    def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
-        from coopsheaf.models.bunn import BuNN
-
-        return BuNN(
-            in_channels,
-            self.hidden_channels,
-            self.num_layers,
-            out_channels,
-            num_bundles=self.num_bundles,
-            stalk_dim=self.stalk_dim,
-            phi_layers=self.phi_layers,
-            orthogonal=self.orthogonal,
-            heat=self._heat(),
-            concat=self.concat,
-            dropout=self.dropout,
-            norm=self.norm,
-            pool=self.pool if graph_level else None,
-        )
+    def options(self) -> dict[str, Any]:
+        of_heat = ("tau", "heat_steps", "normalization", "num_eigenpairs", "tau_init")
+        options = {key: value for key, value in super().options().items() if key not in of_heat}
+        return {**options, "heat": self._heat()}
 
     def _heat(self) -> Heat:
         from coopsheaf.nn.heat import LimitHeat, SpectralHeat, TaylorHeat

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from coopsheaf.checks import check_choice
-from coopsheaf.models.info import ModelInfo
+from coopsheaf.models.info import ModelInfo, NetworkConfig, freeze_maps
 
 if TYPE_CHECKING:
     from coopsheaf.models.network import Network
 
 
 @dataclass(frozen=True)
-class CSNNConfig:
+class CSNNConfig(NetworkConfig):
     """Settings of :class:`~coopsheaf.CSNN`."""
+
+    network = "csnn:CSNN"
 
     hidden_channels: int = 32
     num_layers: int = 3
@@ -34,34 +36,14 @@ class CSNNConfig:
     readout_layers: int = 1
     pool: str = "mean"
 
-    def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
-        from coopsheaf.models.csnn import CSNN
+    def options(self) -> dict[str, Any]:
         from coopsheaf.nn.learners import LEARNERS
 
+        options = super().options()
+        sizes = [options.pop("learner_channels"), options.pop("learner_layers")]
         recipe: Any = check_choice("learner", self.learner, LEARNERS)
-        if self.learner == "mlp":
-            learner = recipe(self.learner_channels)
-        else:
-            learner = recipe(self.learner_channels, self.learner_layers)
-        return CSNN(
-            in_channels,
-            self.hidden_channels,
-            self.num_layers,
-            out_channels,
-            stalk_dim=self.stalk_dim,
-            learner=learner,
-            orthogonal=self.orthogonal,
-            scale=self.scale,
-            left_weights=self.left_weights,
-            right_weights=self.right_weights,
-            semantics=self.semantics,
-            input_dropout=self.input_dropout,
-            dropout=self.dropout,
-            act=self.act,
-            norm=self.norm,
-            readout_layers=self.readout_layers,
-            pool=self.pool if graph_level else None,
-        )
+        learner = recipe(*(sizes[:1] if self.learner == "mlp" else sizes))
+        return {**options, "learner": learner}
 
 
 @dataclass(frozen=True)
@@ -81,10 +63,7 @@ class CSNNRandomConfig(CSNNConfig):
     """Settings of :class:`~coopsheaf.CSNN` with learners that stay as they are drawn."""
 
     def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
-        network = super().build(in_channels, out_channels, graph_level=graph_level)
-        for learner in network.map_learners():
-            learner.requires_grad_(False)
-        return network
+        return freeze_maps(super().build(in_channels, out_channels, graph_level=graph_level))
 
 
 INFOS = (

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
-from coopsheaf.models.info import ModelInfo
-
-if TYPE_CHECKING:
-    from coopsheaf.models.network import Network
+from coopsheaf.models.info import ModelInfo, NetworkConfig
 
 
 @dataclass(frozen=True)
-class MatchConfig:
+class MatchConfig(NetworkConfig):
     """Settings of :class:`~coopsheaf.models.match.MatchNetwork`; a subclass names its kind."""
 
+    network = "match:MatchNetwork"
     kind: ClassVar[str]
 
     hidden_channels: int = 32
@@ -22,18 +20,8 @@ class MatchConfig:
     unroll: bool = False
     pool: str = "mean"
 
-    def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
-        from coopsheaf.models.match import MatchNetwork
-
-        return MatchNetwork(
-            in_channels,
-            self.hidden_channels,
-            self.num_layers,
-            out_channels,
-            kind=self.kind,
-            unroll=self.unroll,
-            pool=self.pool if graph_level else None,
-        )
+    def options(self) -> dict[str, Any]:
+        return {"kind": self.kind, **super().options()}
 
 
 @dataclass(frozen=True)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from coopsheaf.models.info import ModelInfo
+from coopsheaf.models.info import ModelInfo, NetworkConfig, freeze_maps
 
 if TYPE_CHECKING:
     from coopsheaf.models.network import Network
-    from coopsheaf.models.nsd import NSD
 
 
 @dataclass(frozen=True)
-class NSDIdentityConfig:
+class NSDIdentityConfig(NetworkConfig):
     """Settings of :class:`~coopsheaf.models.nsd.NSD` with every map the identity.
 
-    ``normalization`` is ``"augmented"``, ``"degree"`` (diagonal and general maps) or ``"none"``.
+    ``normalization`` is ``"augmented"`` or ``"none"``; with diagonal and general maps also
+    ``"degree"``.
     """
+
+    network = "nsd:NSD"
 
     hidden_channels: int = 32
     num_layers: int = 2
@@ -33,105 +35,71 @@ class NSDIdentityConfig:
     act: str = "elu"
     pool: str = "mean"
 
-    def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
-        return self._build(in_channels, out_channels, graph_level, maps="identity")
+    maps: ClassVar[str] = "identity"
 
-    def _build(self, in_channels: int, out_channels: int, graph_level: bool, **learner: Any) -> NSD:
-        from coopsheaf.models.nsd import NSD
-
-        return NSD(
-            in_channels,
-            self.hidden_channels,
-            self.num_layers,
-            out_channels,
-            stalk_dim=self.stalk_dim,
-            add_lp=self.add_lp,
-            add_hp=self.add_hp,
-            normalization=None if self.normalization == "none" else self.normalization,
-            left_weights=self.left_weights,
-            right_weights=self.right_weights,
-            second_linear=self.second_linear,
-            input_dropout=self.input_dropout,
-            dropout=self.dropout,
-            act=self.act,
-            pool=self.pool if graph_level else None,
-            **learner,
-        )
+    def options(self) -> dict[str, Any]:
+        normalization = None if self.normalization == "none" else self.normalization
+        return {**super().options(), "maps": self.maps, "normalization": normalization}
 
 
 @dataclass(frozen=True)
-class _LearnedConfig(NSDIdentityConfig):
-    """What all kinds of learned maps have."""
+class NSDDiagConfig(NSDIdentityConfig):
+    """Settings of :class:`~coopsheaf.models.nsd.NSD` with diagonal maps."""
 
     map_act: str = "tanh"
     sparse_learner: bool = False
     maps_once: bool = False
 
-    def _learner(self) -> dict[str, Any]:
-        return {
-            "map_act": self.map_act,
-            "sparse_learner": self.sparse_learner,
-            "maps_once": self.maps_once,
-        }
+    maps: ClassVar[str] = "diagonal"
 
 
 @dataclass(frozen=True)
-class NSDDiagConfig(_LearnedConfig):
-    """Settings of :class:`~coopsheaf.models.nsd.NSD` with diagonal maps."""
-
-    def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
-        learner = {"maps": "diagonal", **self._learner()}
-        return self._build(in_channels, out_channels, graph_level, **learner)
-
-
-@dataclass(frozen=True)
-class NSDGeneralConfig(_LearnedConfig):
+class NSDGeneralConfig(NSDDiagConfig):
     """Settings of :class:`~coopsheaf.models.nsd.NSD` with any matrices as maps."""
 
-    def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
-        learner = {"maps": "general", **self._learner()}
-        return self._build(in_channels, out_channels, graph_level, **learner)
+    maps: ClassVar[str] = "general"
 
 
 @dataclass(frozen=True)
-class NSDRandomConfig(_LearnedConfig):
+class _BundleConfig(NSDDiagConfig):
+    """What the two kinds of orthogonal maps share."""
+
+    orthogonal: str = "householder"
+
+    def options(self) -> dict[str, Any]:
+        from coopsheaf.nn.edge_maps import OrthogonalMaps
+
+        options = super().options()
+        return {**options, "maps": OrthogonalMaps(self.stalk_dim, options.pop("orthogonal"))}
+
+
+@dataclass(frozen=True)
+class NSDRandomConfig(_BundleConfig):
     """Settings of :class:`~coopsheaf.models.nsd.NSD` with orthogonal maps that are not trained.
 
-    They depend on the features, through learners that stay as they are drawn.
+    They depend on the features, through learners that stay as they are drawn. Weights are a part of
+    the sheaf as well: none are learned.
     """
 
-    orthogonal: str = "householder"
+    def options(self) -> dict[str, Any]:
+        return {**super().options(), "learn_weights": False}
 
     def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
-        from coopsheaf.nn.edge_maps import OrthogonalMaps
-
-        maps = OrthogonalMaps(self.stalk_dim, self.orthogonal)
-        # Weights are a part of the sheaf as well: none are learned.
-        learner = {"maps": maps, "learn_weights": False, **self._learner()}
-        network = self._build(in_channels, out_channels, graph_level, **learner)
-        for learned in network.map_learners():
-            learned.requires_grad_(False)
-        return network
+        return freeze_maps(super().build(in_channels, out_channels, graph_level=graph_level))
 
 
 @dataclass(frozen=True)
-class NSDOrthogonalConfig(_LearnedConfig):
+class NSDOrthogonalConfig(_BundleConfig):
     """Settings of :class:`~coopsheaf.models.nsd.NSD` with orthogonal maps."""
 
-    orthogonal: str = "householder"
     learn_weights: bool = True
-
-    def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
-        from coopsheaf.nn.edge_maps import OrthogonalMaps
-
-        maps = OrthogonalMaps(self.stalk_dim, self.orthogonal)
-        learner = {"maps": maps, "learn_weights": self.learn_weights, **self._learner()}
-        return self._build(in_channels, out_channels, graph_level, **learner)
 
 
 @dataclass(frozen=True)
-class SNNConfig:
+class SNNConfig(NetworkConfig):
     """Settings of :class:`~coopsheaf.models.snn.SNN`."""
+
+    network = "snn:SNN"
 
     hidden_channels: int = 32
     num_layers: int = 2
@@ -142,23 +110,6 @@ class SNNConfig:
     dropout: float = 0.0
     act: str = "relu"
     pool: str = "mean"
-
-    def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
-        from coopsheaf.models.snn import SNN
-
-        return SNN(
-            in_channels,
-            self.hidden_channels,
-            self.num_layers,
-            out_channels,
-            stalk_dim=self.stalk_dim,
-            normalization=self.normalization,
-            left_weights=self.left_weights,
-            input_dropout=self.input_dropout,
-            dropout=self.dropout,
-            act=self.act,
-            pool=self.pool if graph_level else None,
-        )
 
 
 def _info(name: str, config: type, description: str, paper: str) -> ModelInfo:

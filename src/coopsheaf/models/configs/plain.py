@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from coopsheaf.models.info import ModelInfo
-
-if TYPE_CHECKING:
-    from coopsheaf.models.network import Network
+from coopsheaf.models.info import ModelInfo, NetworkConfig
 
 
 @dataclass(frozen=True)
-class MLPConfig:
+class MLPConfig(NetworkConfig):
     """Settings of :class:`~coopsheaf.models.plain.PlainMLP`."""
+
+    network = "plain:PlainMLP"
 
     hidden_channels: int = 64
     num_layers: int = 2
@@ -24,26 +22,12 @@ class MLPConfig:
     act_first: bool = False
     pool: str = "mean"
 
-    def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
-        from coopsheaf.models.plain import PlainMLP
-
-        return PlainMLP(
-            in_channels,
-            self.hidden_channels,
-            self.num_layers,
-            out_channels,
-            input_dropout=self.input_dropout,
-            dropout=self.dropout,
-            act=self.act,
-            norm=self.norm,
-            act_first=self.act_first,
-            pool=self.pool if graph_level else None,
-        )
-
 
 @dataclass(frozen=True)
-class PlainGCNConfig:
+class PlainGCNConfig(NetworkConfig):
     """Settings of :class:`~coopsheaf.models.plain.PlainGCN`."""
+
+    network = "plain:PlainGCN"
 
     hidden_channels: int = 64
     num_layers: int = 2
@@ -53,25 +37,12 @@ class PlainGCNConfig:
     norm: str | None = None
     pool: str = "mean"
 
-    def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
-        from coopsheaf.models.plain import PlainGCN
-
-        return PlainGCN(
-            in_channels,
-            self.hidden_channels,
-            self.num_layers,
-            out_channels,
-            input_dropout=self.input_dropout,
-            dropout=self.dropout,
-            act=self.act,
-            norm=self.norm,
-            pool=self.pool if graph_level else None,
-        )
-
 
 @dataclass(frozen=True)
-class PlainGATConfig:
+class PlainGATConfig(NetworkConfig):
     """Settings of :class:`~coopsheaf.models.plain.PlainGAT`."""
+
+    network = "plain:PlainGAT"
 
     hidden_channels: int = 64
     num_layers: int = 2
@@ -85,29 +56,12 @@ class PlainGATConfig:
     norm: str | None = None
     pool: str = "mean"
 
-    def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
-        from coopsheaf.models.plain import PlainGAT
-
-        return PlainGAT(
-            in_channels,
-            self.hidden_channels,
-            self.num_layers,
-            out_channels,
-            num_heads=self.num_heads,
-            output_heads=self.output_heads,
-            input_dropout=self.input_dropout,
-            dropout=self.dropout,
-            attention_dropout=self.attention_dropout,
-            act=self.act,
-            output_act=self.output_act,
-            norm=self.norm,
-            pool=self.pool if graph_level else None,
-        )
-
 
 @dataclass(frozen=True)
-class PlainSAGEConfig:
+class PlainSAGEConfig(NetworkConfig):
     """Settings of :class:`~coopsheaf.models.plain.PlainSAGE`."""
+
+    network = "plain:PlainSAGE"
 
     hidden_channels: int = 64
     num_layers: int = 2
@@ -116,21 +70,6 @@ class PlainSAGEConfig:
     act: str = "relu"
     norm: str | None = None
     pool: str = "mean"
-
-    def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
-        from coopsheaf.models.plain import PlainSAGE
-
-        return PlainSAGE(
-            in_channels,
-            self.hidden_channels,
-            self.num_layers,
-            out_channels,
-            input_dropout=self.input_dropout,
-            dropout=self.dropout,
-            act=self.act,
-            norm=self.norm,
-            pool=self.pool if graph_level else None,
-        )
 
 
 INFOS = (

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
 
-from coopsheaf.models.info import ModelInfo
-
-if TYPE_CHECKING:
-    from coopsheaf.models.network import Network
+from coopsheaf.models.info import ModelInfo, NetworkConfig
 
 
 @dataclass(frozen=True)
-class PlatonovConfig:
+class PlatonovConfig(NetworkConfig):
     """Settings of a :class:`~coopsheaf.models.platonov.PlatonovNetwork`."""
-
-    network: ClassVar[str]  # its name in coopsheaf.models.platonov
 
     hidden_channels: int = 512
     num_layers: int = 2
@@ -24,25 +18,6 @@ class PlatonovConfig:
     norm: str = "layer"
     pool: str = "mean"
 
-    def _options(self) -> dict[str, Any]:
-        return {}
-
-    def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
-        from coopsheaf.models import platonov
-
-        network: Network = getattr(platonov, self.network)(
-            in_channels,
-            self.hidden_channels,
-            self.num_layers,
-            out_channels,
-            hidden_multiplier=self.hidden_multiplier,
-            dropout=self.dropout,
-            norm=self.norm,
-            pool=self.pool if graph_level else None,
-            **self._options(),
-        )
-        return network
-
 
 @dataclass(frozen=True)
 class AttentionConfig(PlatonovConfig):
@@ -50,57 +25,54 @@ class AttentionConfig(PlatonovConfig):
 
     num_heads: int = 8
 
-    def _options(self) -> dict[str, Any]:
-        return {"num_heads": self.num_heads}
-
 
 @dataclass(frozen=True)
 class ResNetConfig(PlatonovConfig):
     """Settings of :class:`~coopsheaf.models.platonov.PlatonovResNet`."""
 
-    network = "PlatonovResNet"
+    network = "platonov:PlatonovResNet"
 
 
 @dataclass(frozen=True)
 class GCNConfig(PlatonovConfig):
     """Settings of :class:`~coopsheaf.models.platonov.PlatonovGCN`."""
 
-    network = "PlatonovGCN"
+    network = "platonov:PlatonovGCN"
 
 
 @dataclass(frozen=True)
 class SAGEConfig(PlatonovConfig):
     """Settings of :class:`~coopsheaf.models.platonov.PlatonovSAGE`."""
 
-    network = "PlatonovSAGE"
+    network = "platonov:PlatonovSAGE"
 
 
 @dataclass(frozen=True)
 class GATConfig(AttentionConfig):
     """Settings of :class:`~coopsheaf.models.platonov.PlatonovGAT`."""
 
-    network = "PlatonovGAT"
+    network = "platonov:PlatonovGAT"
 
 
 @dataclass(frozen=True)
 class GATSepConfig(AttentionConfig):
     """Settings of :class:`~coopsheaf.models.platonov.PlatonovGATSep`."""
 
-    network = "PlatonovGATSep"
+    network = "platonov:PlatonovGATSep"
 
 
 @dataclass(frozen=True)
 class GTConfig(AttentionConfig):
     """Settings of :class:`~coopsheaf.models.platonov.PlatonovGT`."""
 
-    network = "PlatonovGT"
+    network = "platonov:PlatonovGT"
 
 
 @dataclass(frozen=True)
 class GTSepConfig(AttentionConfig):
     """Settings of :class:`~coopsheaf.models.platonov.PlatonovGTSep`."""
 
-    network = "PlatonovGTSep"
+    network = "platonov:PlatonovGTSep"
 
 
 _BENCHMARK = "Platonov et al., ICLR 2023"
