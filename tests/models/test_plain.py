@@ -253,7 +253,9 @@ def test_bad_arguments_are_named(kind: Any) -> None:
 
 
 def test_bad_heads_are_named() -> None:
-    with pytest.raises(ValueError, match="`num_heads` must divide the number of channels, 8; got 3"):
+    with pytest.raises(
+        ValueError, match="`num_heads` must divide the number of channels, 8; got 3"
+    ):
         build(PlainGAT, num_heads=3)
     for option, value in (("num_heads", 0), ("output_heads", 0), ("attention_dropout", 1.0)):
         with pytest.raises(ValueError, match=f"`{option}`"):
