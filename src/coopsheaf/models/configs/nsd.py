@@ -70,7 +70,8 @@ class _BundleConfig(NSDDiagConfig):
         from coopsheaf.nn.edge_maps import OrthogonalMaps
 
         options = super().options()
-        return {**options, "maps": OrthogonalMaps(self.stalk_dim, options.pop("orthogonal"))}
+        del options["orthogonal"]  # a part of the maps
+        return {**options, "maps": OrthogonalMaps(self.stalk_dim, self.orthogonal)}
 
 
 @dataclass(frozen=True)
