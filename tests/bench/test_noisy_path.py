@@ -23,6 +23,7 @@ from coopsheaf.bench.noisy_path import (
     read_path_results,
     run_path,
     significance,
+    swap_effects,
 )
 from coopsheaf.nn import record_maps
 from coopsheaf.nn.csnn_conv import LayerMaps
@@ -90,6 +91,26 @@ def test_significance_is_the_norm_of_the_jacobian_with_maps_held_still(
     blocks = dense[:8, :8].view(4, 2, 4, 2).transpose(1, 2)
     found = layer_significance(model, graph, maps)[0, 0]
     assert_close(found, torch.linalg.matrix_norm(blocks, ord=2), rtol=1e-4, atol=1e-5)
+
+
+def test_swapping_a_value_shows_what_it_does_maps_included() -> None:
+    torch.manual_seed(0)
+    model = build_path_network(TINY)
+    keys, values, x = draw_paths(2, TINY, torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        want = []
+        for j in range(4):
+            moves = []
+            for value in range(8):
+                if value == values[1, j]:
+                    continue
+                other = x.clone().view(2, 4, 12)
+                other[1, j, 4:] = 0
+                other[1, j, 4 + value] = 1
+                pair = [model(z.view(8, 12), path_graph(2))[4] for z in (other, x)]
+                moves.append((pair[0] - pair[1]).var(correction=0) * 8)
+            want.append(torch.stack(moves).mean().sqrt())
+    assert_close(swap_effects(model, keys, values, TINY)[1], torch.stack(want), rtol=1e-4, atol=0)
 
 
 def maps(source: list[float], target: list[float]) -> LayerMaps:

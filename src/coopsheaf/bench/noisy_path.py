@@ -12,8 +12,11 @@ the spectral norm of the d×d block of :math:`(\Delta^{in})^\top \Delta^{out}` t
 :math:`x_j`.
 
 A block of M also holds what the readout never looks at. So beside it stands the significance *at
-the output*: the spectral norm of readout · :math:`M_{0j}` · encoder of the values, which is what
-noise at node j can do to a prediction.
+the output*: the spectral norm of readout · :math:`M_{0j}` · encoder of the values.
+
+Both hold the maps still. In a network they are learned from features, values included, and may undo
+or do what the diffusion does alone. What a value really does to a prediction is found by *swapping*
+it: how far the logits of node 0 move when node j has another value and everything is computed anew.
 """
 
 from __future__ import annotations
@@ -95,6 +98,9 @@ class PathResult:
             median over the examples.
         at_output: ``[node]``, from the values of a node to the logits of node 0, mean.
         output_ratio: the same ratio of those.
+        swapped: ``[node]``, how far the logits of node 0 move when the value of a node is swapped
+            for another, root mean square over those, mean over the examples.
+        swap_ratio: the same ratio of those.
         arrows: ``[layer]``, the arrows of the first example that the figure shows.
     """
 
@@ -108,6 +114,8 @@ class PathResult:
     ratio: float
     at_output: list[float]
     output_ratio: float
+    swapped: list[float]
+    swap_ratio: float
     arrows: list[list[tuple[int, int]]] = field(default_factory=list)
 
 
@@ -129,8 +137,13 @@ def draw_paths(
     others = others + (others >= own).long()  # any key but the own one
     keys = torch.cat([own, others, own], dim=1)
     values = torch.randint(config.num_values, (count, LENGTH), generator=generator)
+    return keys, values, encode_paths(keys, values, config)
+
+
+def encode_paths(keys: Tensor, values: Tensor, config: PathConfig) -> Tensor:
+    """The features of keys and values ``(count, 4)``: ``(4·count, keys + values)``."""
     x = torch.cat([F.one_hot(keys, config.num_keys), F.one_hot(values, config.num_values)], dim=2)
-    return keys, values, x.flatten(0, 1).float()
+    return x.flatten(0, 1).float()
 
 
 def build_path_network(config: PathConfig) -> CSNN:
@@ -183,9 +196,10 @@ def measure_path(
     model.eval()
     count = config.examples
     graph = path_graph(count)
-    _, values, x = draw_paths(count, config, generator)
+    keys, values, x = draw_paths(count, config, generator)
     with record_maps(model) as maps:
         logits = model(x, graph)[TARGET::LENGTH]
+    swapped = swap_effects(model, keys, values, config)  # (count, 4)
     after = significance(model, graph, maps)  # (layers, count, 4, 4)
     last = after[-1, :, TARGET]
     out = output_significance(model, graph, maps, config.num_keys)  # (count, 4)
@@ -202,6 +216,8 @@ def measure_path(
         ratio=_ratio(last),
         at_output=out.mean(0).tolist(),
         output_ratio=_ratio(out),
+        swapped=swapped.mean(0).tolist(),
+        swap_ratio=_ratio(swapped),
         arrows=[sorted(arrows(layer)) for layer in maps],
     )
 
@@ -257,6 +273,28 @@ def output_significance(model: CSNN, graph: Graph, maps: list[LayerMaps], num_ke
         *_, last = _transfers(model, graph, maps, j)
         columns.append(torch.linalg.matrix_norm(readout @ last[:, TARGET] @ values, ord=2))
     return torch.stack(columns, dim=-1)
+
+
+@torch.no_grad()
+def swap_effects(model: CSNN, keys: Tensor, values: Tensor, config: PathConfig) -> Tensor:
+    """How far the logits of node 0 move when node j has another value: ``(paths, 4)``.
+
+    Root mean square over all other values; what is added to all logits alike is taken out.
+    """
+    graph = path_graph(len(values))
+
+    def predict(values: Tensor) -> Tensor:
+        logits = model(encode_paths(keys, values, config), graph)[TARGET::LENGTH]
+        return logits - logits.mean(1, keepdim=True)
+
+    before = predict(values)
+    moved = torch.zeros(values.shape)
+    for j in range(LENGTH):
+        for shift in range(1, config.num_values):
+            other = values.clone()
+            other[:, j] = (other[:, j] + shift) % config.num_values
+            moved[:, j] += (predict(other) - before).square().sum(1)
+    return (moved / (config.num_values - 1)).sqrt()
 
 
 @torch.no_grad()

@@ -220,6 +220,10 @@ def noisy_path(command: args.NoisyPath) -> int:
             "The same from values to logits",
             [(r, r.at_output, r.output_ratio) for r in results],
         ),
+        (
+            "How far the logits move when the value of a node is swapped, maps learned anew",
+            [(r, r.swapped, r.swap_ratio) for r in results],
+        ),
     ):
         head = ["seed", "accuracy", *(f"node {j}" for j in range(SOURCE + 1)), "3 : max(1, 2)"]
         cells = [
