@@ -7,6 +7,10 @@ Nothing here trains. The names below are loaded when they are first used.
 * receptive fields: :func:`receptive_field`, :func:`receptive_growth`;
 * distances and the classical bound: :func:`hop_distances`, :func:`shortest_path`,
   :func:`adjacency_bound`, :func:`average_by_hop`;
+* cooperation: :func:`read_actions`, :func:`sensitivity`, :func:`summarise_actions`,
+  :func:`group_nodes`, :func:`node_homophily`;
+* explanations: :func:`explain_node`, :func:`strongest_paths`, :func:`check_explanation`,
+  :func:`explanation_figure`;
 * routing: :func:`route`, :func:`apply_route`, :func:`route_jacobian`, :func:`verify_route`;
 * over-smoothing: :func:`layer_features`, :func:`feature_energy`, :func:`energy_by_layer`,
   :func:`compare_energy`;
@@ -19,10 +23,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from coopsheaf.analysis.action_summary import ActionRow as ActionRow
+    from coopsheaf.analysis.action_summary import ActionSummary as ActionSummary
+    from coopsheaf.analysis.action_summary import NodeGroups as NodeGroups
+    from coopsheaf.analysis.action_summary import degree_bins as degree_bins
+    from coopsheaf.analysis.action_summary import group_nodes as group_nodes
+    from coopsheaf.analysis.action_summary import homophily_bins as homophily_bins
+    from coopsheaf.analysis.action_summary import node_homophily as node_homophily
+    from coopsheaf.analysis.action_summary import summarise_actions as summarise_actions
+    from coopsheaf.analysis.actions import ACTIONS as ACTIONS
+    from coopsheaf.analysis.actions import ActionReport as ActionReport
+    from coopsheaf.analysis.actions import LayerActions as LayerActions
+    from coopsheaf.analysis.actions import Sensitivity as Sensitivity
+    from coopsheaf.analysis.actions import flow_edges as flow_edges
+    from coopsheaf.analysis.actions import read_actions as read_actions
+    from coopsheaf.analysis.actions import sensitivity as sensitivity
     from coopsheaf.analysis.energy import EnergyProfile as EnergyProfile
     from coopsheaf.analysis.energy import compare_energy as compare_energy
     from coopsheaf.analysis.energy import energy_by_layer as energy_by_layer
     from coopsheaf.analysis.energy import feature_energy as feature_energy
+    from coopsheaf.analysis.explain import Explanation as Explanation
+    from coopsheaf.analysis.explain import explain_node as explain_node
+    from coopsheaf.analysis.explain_check import ExplanationCheck as ExplanationCheck
+    from coopsheaf.analysis.explain_check import check_explanation as check_explanation
+    from coopsheaf.analysis.explain_check import rank_correlation as rank_correlation
+    from coopsheaf.analysis.explain_figures import explanation_figure as explanation_figure
+    from coopsheaf.analysis.explain_paths import FlowPath as FlowPath
+    from coopsheaf.analysis.explain_paths import strongest_paths as strongest_paths
     from coopsheaf.analysis.hops import adjacency_bound as adjacency_bound
     from coopsheaf.analysis.hops import average_by_hop as average_by_hop
     from coopsheaf.analysis.hops import hop_distances as hop_distances
@@ -47,31 +74,54 @@ if TYPE_CHECKING:
     from coopsheaf.analysis.routing import verify_route as verify_route
 
 _HOME = {
+    "ACTIONS": "actions",
+    "ActionReport": "actions",
+    "ActionRow": "action_summary",
+    "ActionSummary": "action_summary",
     "Comparison": "jacobians",
     "EnergyProfile": "energy",
+    "Explanation": "explain",
+    "ExplanationCheck": "explain_check",
+    "FlowPath": "explain_paths",
     "HopProfile": "jacobians",
     "Influence": "jacobians",
+    "LayerActions": "actions",
+    "NodeGroups": "action_summary",
     "ReceptiveGrowth": "receptive",
     "Route": "routing",
     "RouteCheck": "routing",
     "RouteLayer": "routing",
+    "Sensitivity": "actions",
     "adjacency_bound": "hops",
     "apply_route": "routing",
     "average_by_hop": "hops",
+    "check_explanation": "explain_check",
     "compare_energy": "energy",
     "compare_influence": "jacobians",
+    "degree_bins": "action_summary",
     "energy_by_layer": "energy",
+    "explain_node": "explain",
+    "explanation_figure": "explain_figures",
     "feature_energy": "energy",
+    "flow_edges": "actions",
     "frozen_maps": "probing",
+    "group_nodes": "action_summary",
+    "homophily_bins": "action_summary",
     "hop_distances": "hops",
     "influence": "jacobians",
     "influence_by_hop": "jacobians",
     "layer_features": "probing",
+    "node_homophily": "action_summary",
+    "rank_correlation": "explain_check",
+    "read_actions": "actions",
     "receptive_field": "receptive",
     "receptive_growth": "receptive",
     "route": "routing",
     "route_jacobian": "routing",
+    "sensitivity": "actions",
     "shortest_path": "hops",
+    "strongest_paths": "explain_paths",
+    "summarise_actions": "action_summary",
     "verify_route": "routing",
 }
 
