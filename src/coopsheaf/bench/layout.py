@@ -32,6 +32,7 @@ METRIC_LABELS = {
 }
 PERCENT = ("accuracy", "auroc", "ap")
 NOTHING = "–"
+NO_RESULTS = "There are no results yet."
 
 _NOT_COMPARABLE = ("substitute", "partial", "missing", "not comparable")
 
@@ -208,10 +209,7 @@ class _Layout:
         return Cell(text, tuple(numbers))
 
     def _entry(self, model: str, column: ColumnKey) -> Published | None:
-        """The paper's number beside a column; none beside data that is not the paper's."""
-        entry = find_published(model, column[0]) if self.published else None
-        fits = entry is not None and entry.metric == column[1] and _comparable(column)
-        return entry if fits else None
+        return published_beside(model, column) if self.published else None
 
     def _paper_cell(self, entry: Published | None, column: ColumnKey) -> Cell:
         if entry is None:
@@ -253,6 +251,18 @@ class _Layout:
         if printed:
             remarks.append("paper: as printed" + _describe_deviations(printed))
         return remarks
+
+
+def published_beside(model: str, column: ColumnKey) -> Published | None:
+    """The paper's number beside a column; none beside data that is not the paper's."""
+    entry = find_published(model, column[0])
+    fits = entry is not None and entry.metric == column[1] and _comparable(column)
+    return entry if fits else None
+
+
+def one_line(text: str) -> str:
+    """Without line breaks and other control characters, which no table can hold."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def format_score(metric: str, mean: float, std: float | None) -> str:
