@@ -20,6 +20,7 @@ from coopsheaf.bench.noisy_path import (
     layer_significance,
     output_significance,
     path_graph,
+    path_table,
     read_path_results,
     run_path,
     significance,
@@ -140,6 +141,14 @@ def test_a_run_is_measured_and_goes_round(tmp_path: Path) -> None:
     assert read_path_results(tmp_path) == [result]
     assert run_path(TINY, 3) == result
     assert run_path(TINY, 3, should_stop=lambda: True) is None
+    others = [
+        replace(result, seed=seed, swap_ratio=ratio) for seed, ratio in ((1, 10.0), (2, 30.0))
+    ]
+    again = replace(result, swap_ratio=2.0)
+    row = path_table([result, *others, again]).splitlines()[2].split(" | ")
+    assert row[:4] == ["| sage", "paper", "4", "3"]
+    assert row[-2:] == ["2.0 – 10.0 – 30.0", "2 of 3 |"]
+    assert "Nothing has been recorded" in path_table([])
 
 
 def test_the_task_is_learned() -> None:

@@ -12,13 +12,13 @@ import pytest
 import torch
 
 from coopsheaf.bench import squash
+from coopsheaf.bench.noisy_path import PATH_PLACE, path_table, read_path_results
 from coopsheaf.bench.published_squash import PUBLISHED_CURVES, find_published
 from coopsheaf.bench.records import RecordError, find_records
 from coopsheaf.bench.squash import SquashRun, run_points
 from coopsheaf.bench.squash_records import (
-    BEGIN,
-    END,
     FILE,
+    PLACE,
     Budget,
     SquashPoint,
     SquashRecord,
@@ -254,17 +254,23 @@ def test_tables() -> None:
     assert rows[0][:5] == ("GCN", "4", "99.9", "70", "10.0")
     assert rows[1][0] == "CSNN bidirected, mlp, released"
     assert rows[1][3] == "100"
-    text = fill_document(f"a\n{BEGIN}\nold\n{END}\nb", records)
-    assert text == f"a\n{BEGIN}\n{markdown_table(records)}{END}\nb"
-    assert fill_document(text, records) == text
+    begin, end = "<!-- here: begin -->", "<!-- here: end -->"
+    table = markdown_table(records)
+    text = fill_document(f"a\n{begin}\nold\n{end}\nb", "here", table)
+    assert text == f"a\n{begin}\n{table}{end}\nb"
+    assert fill_document(text, "here", table) == text
     with pytest.raises(ValueError, match="must hold the markers"):
-        fill_document("nothing", records)
+        fill_document(text, "elsewhere", table)
     assert "No point has been recorded yet" in markdown_table([])
 
 
 def test_the_committed_table_is_that_of_the_committed_records() -> None:
     document = (ROOT / "docs" / "over-squashing.md").read_text(encoding="utf-8")
-    assert fill_document(document, read_squash_records(ROOT / "results" / "squash")) == document
+    folder = ROOT / "results" / "squash"
+    table = markdown_table(read_squash_records(folder))
+    assert fill_document(document, PLACE, table) == document
+    paths = path_table(read_path_results(folder))
+    assert fill_document(document, PATH_PLACE, paths) == document
 
 
 def test_published_curves() -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from cli.program import Program
 
-from coopsheaf.bench.squash_records import BEGIN, END, read_squash_records
+from coopsheaf.bench.squash_records import PLACE, read_squash_records
 
 SQUASH = ("squash", "--depths", "2", "--models", "gcn", "--minutes", "0.02")
 
 
 def test_points_are_run_recorded_shown_and_skipped(program: Program) -> None:
-    Path("page.md").write_text(f"# page\n{BEGIN}\n{END}\n")
+    Path("page.md").write_text(f"# page\n<!-- {PLACE}: begin -->\n<!-- {PLACE}: end -->\n")
     out = program.ok(*SQUASH, "--figure", "depth.svg", "--document", "page.md")
     (record,) = read_squash_records(Path("results/squash"))
     assert (record.model, record.depth, record.budget, record.minutes) == ("gcn", 2, "short", 0.02)

@@ -45,6 +45,8 @@ from coopsheaf.sheaf import ConformalMaps
 LENGTH = 4
 TARGET, SOURCE = 0, LENGTH - 1
 FILE = "noisy-path.jsonl"
+PATH_PLACE = "noisy-path"  # of the table in a document
+ENOUGH = 10.0  # how far node 3 should outweigh the others
 
 
 @dataclass(frozen=True)
@@ -361,3 +363,30 @@ def read_path_results(folder: Path) -> list[PathResult]:
         kept["arrows"] = [[(j, i) for j, i in layer] for layer in kept["arrows"]]
         results.append(PathResult(**kept))
     return results
+
+
+def path_table(results: list[PathResult]) -> str:
+    """A table for the documentation: a line for all seeds of some settings, the latest of each."""
+    groups: dict[PathConfig, dict[int, PathResult]] = {}
+    for result in results:
+        groups.setdefault(result.config, {})[result.seed] = result
+    if not groups:
+        return "Nothing has been recorded yet.\n"
+    lines = [
+        "| learner | semantics | steps | seeds | accuracy | in features | from values to logits "
+        f"| by swapping | swapping ≥ {ENOUGH:g} |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for config, seeds in groups.items():
+        found = list(seeds.values())
+        accuracy = sum(result.accuracy for result in found) / len(found)
+        ratios = [
+            sorted(getattr(result, name) for result in found)
+            for name in ("ratio", "output_ratio", "swap_ratio")
+        ]
+        spans = [f"{r[0]:.1f} – {r[len(r) // 2]:.1f} – {r[-1]:.1f}" for r in ratios]
+        enough = sum(ratio >= ENOUGH for ratio in ratios[-1])
+        cells = (config.learner, config.semantics, f"{config.steps:,}", len(found))
+        row = (*cells, f"{100 * accuracy:.1f} %", *spans, f"{enough} of {len(found)}")
+        lines.append(f"| {' | '.join(map(str, row))} |")
+    return "\n".join(lines) + "\n"

@@ -20,7 +20,7 @@ FILE = "neighbors-match.jsonl"
 VERSION = 1  # of networks and training; a higher one makes older records invalid
 MAX_DEPTH = 8
 SHORT_STEPS = 250
-BEGIN, END = "<!-- neighbors-match: begin -->", "<!-- neighbors-match: end -->"
+PLACE = "neighbors-match"  # of the table in a document
 
 
 @dataclass(frozen=True)
@@ -279,10 +279,11 @@ def markdown_table(records: Iterable[SquashRecord]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def fill_document(text: str, records: Iterable[SquashRecord]) -> str:
-    """A document with the table of the records between its two markers."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the document must hold the markers {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{markdown_table(records)}{END}{after}"
+def fill_document(text: str, place: str, table: str) -> str:
+    """A document with a table between the two markers of a place."""
+    begin, end = f"<!-- {place}: begin -->", f"<!-- {place}: end -->"
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise ValueError(f"the document must hold the markers {begin} and {end}")
+    return f"{before}{begin}\n{table}{end}{after}"

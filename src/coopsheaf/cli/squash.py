@@ -8,14 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from coopsheaf.bench.squash_records import (
     HEAD,
     MAX_DEPTH,
+    PLACE,
     Budget,
     SquashPoint,
     fill_document,
+    markdown_table,
     read_squash_records,
     table_rows,
 )
@@ -50,10 +53,14 @@ def squash(command: args.Squash) -> int:
 
         show.say(f"figure: {save(depth_figure(records), command.figure)}")
     if command.document is not None:
-        text = fill_document(command.document.read_text(encoding="utf-8"), records)
-        write_atomically(command.document, text.encode())
-        show.say(f"table: {command.document}")
+        _fill(command.document, PLACE, markdown_table(records))
     return 0
+
+
+def _fill(document: Path, place: str, table: str) -> None:
+    text = fill_document(document.read_text(encoding="utf-8"), place, table)
+    write_atomically(document, text.encode())
+    show.say(f"table: {document}")
 
 
 def _run(command: args.Squash, points: list[SquashPoint], budget: Budget) -> int:
@@ -180,9 +187,11 @@ def noisy_path(command: args.NoisyPath) -> int:
     check_choice("--semantics", command.semantics, SEMANTICS)
     _check_figure(command.figure)
     from coopsheaf.bench.noisy_path import (
+        PATH_PLACE,
         SOURCE,
         PathConfig,
         append_path_result,
+        path_table,
         read_path_results,
         run_path,
     )
@@ -243,4 +252,6 @@ def noisy_path(command: args.NoisyPath) -> int:
         from coopsheaf.analysis.squash_figures import path_figure
 
         show.say(f"figure: {save(path_figure(results[0]), command.figure)}")
+    if command.document is not None:
+        _fill(command.document, PATH_PLACE, path_table(read_path_results(command.results)))
     return 0
