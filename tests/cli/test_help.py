@@ -20,6 +20,9 @@ COMMANDS = (
     "models",
     "squash",
     "noisy-path",
+    "explain",
+    "figures",
+    "sweep",
 )
 
 # Runs the program and says at the very end which heavy packages it has imported.

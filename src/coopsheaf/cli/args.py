@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 from tyro.conf import Positional, arg
 
-Set = Annotated[
-    tuple[str, ...], tyro.conf.UseAppendAction, arg(name="set", metavar="SECTION.FIELD=VALUE")
-]
-
-
-@dataclass(frozen=True)
-class Tables:
-    """Your own graph: a table of nodes and a table of edges (CSV or TSV)."""
-
-    nodes: Path | None = None
-    """Table of nodes: one row each, the first column its id."""
-    edges: Path | None = None
-    """Table of edges: the first two columns are the ids of source and target."""
-    target: str | None = None
-    """Column to predict; empty cells are nodes to be predicted."""
-    id: str | None = None
-    """Column with the nodes' ids; the first one by default."""
-    features: tuple[str, ...] | None = None
-    """Columns to learn from; by default all that have no other role."""
-    categorical: tuple[str, ...] = ()
-    """Features to treat as categories even if they are numbers."""
-    split_column: str | None = None
-    """Column that says train, val or test; by default a stratified 60/20/20 split."""
-    source: str | None = None
-    """Column of the edge table with the sources; the first one by default."""
-    edge_target: str | None = None
-    """Column of the edge table with the targets; the second one by default."""
-    weight: str | None = None
-    """Column of the edge table with weights."""
-    task: str | None = None
-    """classification or regression; found from the target by default."""
-    undirected: bool = False
-    """Use every edge both ways."""
+from coopsheaf.cli.shared_args import Set as Set
+from coopsheaf.cli.shared_args import Tables as Tables
+from coopsheaf.cli.sweep_args import Sweep as Sweep
 
 
 @dataclass(frozen=True)
@@ -53,8 +23,9 @@ class Train:
     """
 
     dataset: Positional[str | None] = None
-    """Name of a dataset (see `coopsheaf data list`); leave out with --nodes and --edges."""
-    tables: tyro.conf.OmitArgPrefixes[Tables] = Tables()
+    """Name of a dataset (see `coopsheaf data list`), or pack:FOLDER (see `coopsheaf data pack`);
+    leave out with --nodes and --edges."""
+    tables: tyro.conf.OmitArgPrefixes[Tables] = field(default_factory=Tables)
     model: str = "csnn"
     """Model to train (see `coopsheaf models`)."""
     recipe: str | None = None
@@ -142,18 +113,79 @@ class Bench:
 
 @dataclass(frozen=True)
 class Report:
-    """Tables of the recorded runs, beside the published numbers."""
+    """Tables of the recorded runs, beside the published numbers.
+
+    Example: `coopsheaf report --html -o report.html`.
+    """
 
     results: Path = Path("results")
     """Folder of the records."""
     format: str = "markdown"
     """markdown, latex or html."""
+    html: bool = False
+    """One web page: tables to sort, the scores of every run, training curves, links to explorers;
+    short for --format html."""
+    runs: Path | None = None
+    """Of a page: where to look for folders of runs (run.json, explorer.html); by default runs."""
     output: Annotated[Path | None, arg(aliases=["-o"])] = None
     """File to write; the screen by default."""
     datasets: tuple[str, ...] | None = None
     """Only these datasets."""
     models: tuple[str, ...] | None = None
     """Only these models."""
+
+
+@dataclass(frozen=True)
+class Explain:
+    """Write a page to explore a trained run: who listens, who broadcasts, what comes out, and why.
+
+    Example: `coopsheaf explain my-run -o page.html`; then open it in a browser.
+    """
+
+    run: Positional[Path]
+    """Folder of a finished run."""
+    output: Annotated[Path | None, arg(aliases=["-o"])] = None
+    """HTML file to write, one that needs no other; by default explorer.html in the run's folder."""
+    explain: tuple[str, ...] = ()
+    """Nodes whose predictions are explained, by name or number."""
+    center: str | None = None
+    """Show the surroundings of this node, given by name or number."""
+    hops: int | None = None
+    """How far the surroundings go; by default as far as --max-nodes allows."""
+    max_nodes: int = 20_000
+    """Draw at most so many nodes."""
+    max_edges: int = 200_000
+    """Draw at most so many edges, the strongest."""
+    threshold: float | None = None
+    """Strength below which a node counts as silent; by default a quarter of the root mean square
+    (CSNN), or an action is the most frequent one (CO-GNN)."""
+    nodes: Path | None = None
+    """Table of nodes; by default the run's own data."""
+    edges: Path | None = None
+    """Table of edges."""
+    data_dir: Path | None = None
+    """Folder to look for dataset files in."""
+    force: bool = False
+    """Overwrite the output file."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Draw the ideas behind cooperative sheaves, and what a trained run made of them.
+
+    Example: `coopsheaf figures -o figures --run my-run`.
+    """
+
+    output: Annotated[Path, arg(aliases=["-o"])]
+    """Folder to write the figures to."""
+    run: Path | None = None
+    """Folder of a finished run of a CSNN or a CO-GNN: also its actions, scales and spectra."""
+    format: str = "svg"
+    """svg, pdf or png."""
+    data_dir: Path | None = None
+    """Folder to look for the run's dataset files in."""
+    force: bool = False
+    """Overwrite figures."""
 
 
 @dataclass(frozen=True)
@@ -200,6 +232,30 @@ class DataImport:
 
     folder: Positional[Path]
     """Any folder that holds dataset files."""
+
+
+@dataclass(frozen=True)
+class DataPack:
+    """Write a dataset as a folder of arrays that are mapped into memory instead of read.
+
+    Example: `coopsheaf data pack tolokers -o tolokers-pack`; then `coopsheaf train
+    pack:tolokers-pack`.
+    """
+
+    name: Positional[str]
+    """Name of the dataset."""
+    output: Annotated[Path, arg(aliases=["-o"])]
+    """Folder to write."""
+    direction: str | None = None
+    """stored, reversed or undirected; by default as the dataset is used."""
+    self_loops: str | None = None
+    """keep, remove or add."""
+    features: str | None = None
+    """raw, row-normalized or standardized."""
+    data_dir: Path | None = None
+    """Folder to look for dataset files in."""
+    force: bool = False
+    """Replace a pack."""
 
 
 @dataclass(frozen=True)
@@ -266,6 +322,8 @@ class NoisyPath:
     """paper or released."""
     figure: Path | None = None
     """Draw the run of seed 0: a .svg, .pdf or .png file."""
+    document: Path | None = None
+    """Write a table of all recorded seeds between the markers of this Markdown file."""
     results: Path = Path("results/squash")
     """Folder of the records."""
     threads: int | None = None
@@ -278,12 +336,13 @@ DataCommand = (
     | Annotated[DataFetch, tyro.conf.subcommand("fetch")]
     | Annotated[DataVerify, tyro.conf.subcommand("verify")]
     | Annotated[DataImport, tyro.conf.subcommand("import")]
+    | Annotated[DataPack, tyro.conf.subcommand("pack")]
 )
 
 
 @dataclass(frozen=True)
 class DataCommands:
-    """Datasets: list, describe, fetch, verify, import."""
+    """Datasets: list, describe, fetch, verify, import, pack."""
 
     command: tyro.conf.OmitSubcommandPrefixes[DataCommand]
 
@@ -293,7 +352,10 @@ Command = (
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
     | Annotated[Predict, tyro.conf.subcommand("predict")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
+    | Annotated[Sweep, tyro.conf.subcommand("sweep")]
     | Annotated[Report, tyro.conf.subcommand("report")]
+    | Annotated[Explain, tyro.conf.subcommand("explain")]
+    | Annotated[Figures, tyro.conf.subcommand("figures")]
     | Annotated[DataCommands, tyro.conf.subcommand("data")]
     | Annotated[Models, tyro.conf.subcommand("models")]
     | Annotated[Squash, tyro.conf.subcommand("squash")]

@@ -1,4 +1,4 @@
-"""``coopsheaf data``: list, info, fetch, verify, import."""
+"""``coopsheaf data``: list, info, fetch, verify, import, pack."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import os
 from typing import Any
 
 from coopsheaf.cli import args, show
+from coopsheaf.data.dataset import GraphDataset
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import data_dirs
 from coopsheaf.data.importing import import_folder
 from coopsheaf.data.named import GENERATED, load_named
+from coopsheaf.data.pack import PREFIX, read_pack, write_pack
 from coopsheaf.data.registry import (
     DATASETS,
     dataset_info,
@@ -34,6 +36,8 @@ def run(command: Any) -> int:
         return 0
     if isinstance(command, args.DataVerify):
         return _verify(command)
+    if isinstance(command, args.DataPack):
+        return _pack(command)
     return _import(command)
 
 
@@ -57,6 +61,11 @@ def _info(command: args.DataInfo) -> int:
     if name in GENERATED:
         show.say(f"{name}: {GENERATED[name][2]}")
         _show_statistics(statistics(load_named(name)))
+        return 0
+    if name.startswith(PREFIX):
+        packed = read_pack(name.removeprefix(PREFIX))
+        show.say(f"{packed.name}: {packed.task}, {packed.metric}; {packed.processing}")
+        _show_statistics(statistics(packed))
         return 0
     info = dataset_info(name)
     done = info.processing
@@ -109,4 +118,24 @@ def _import(command: args.DataImport) -> int:
     for label in ("imported", "present", "skipped", "unknown"):
         for item in getattr(result, label):
             show.say(f"{label}: {item}")
+    return 0
+
+
+def _pack(command: args.DataPack) -> int:
+    with show.notice(f"reading {command.name} ..."):
+        dataset = load_named(
+            command.name,
+            command.data_dir,
+            direction=command.direction,
+            self_loops=command.self_loops,
+            features=command.features,
+        )
+    if isinstance(dataset, GraphDataset):
+        raise ValueError(
+            f"{command.name}: a pack holds one graph whose nodes have targets; it has "
+            f"{len(dataset.graphs)} graphs"
+        )
+    folder = write_pack(dataset, command.output, force=command.force)
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    show.say(f"{folder}: {size / 1e6:,.1f} MB; train on it with `coopsheaf train pack:{folder}`")
     return 0

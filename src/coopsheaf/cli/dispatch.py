@@ -57,6 +57,14 @@ def _call(command: Any) -> int:
         from coopsheaf.cli import reports
 
         return reports.report(command)
+    if isinstance(command, args.Explain):
+        from coopsheaf.cli import explain
+
+        return explain.explain(command)
+    if isinstance(command, args.Figures):
+        from coopsheaf.cli import figures
+
+        return figures.figures(command)
     if isinstance(command, args.Squash | args.NoisyPath):
         from coopsheaf.cli import squash
 
@@ -65,6 +73,10 @@ def _call(command: Any) -> int:
             if isinstance(command, args.Squash)
             else squash.noisy_path(command)
         )
+    if isinstance(command, args.Sweep):
+        from coopsheaf.cli import sweep
+
+        return sweep.sweep(command)
     if isinstance(command, args.Bench):
         from coopsheaf.cli import training
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+from typing import Any
 
+from coopsheaf.bench.html import page
 from coopsheaf.bench.published import tables_of
 from coopsheaf.bench.records import find_records
 from coopsheaf.bench.render import FORMATS, render
+from coopsheaf.bench.run_files import find_runs
 from coopsheaf.checks import check_choice
 from coopsheaf.cli import args
 from coopsheaf.files import write_atomically
@@ -15,6 +19,13 @@ from coopsheaf.models.registry import MODELS
 
 def report(command: args.Report) -> int:
     check_choice("--format", command.format, dict.fromkeys(FORMATS))
+    if command.html and command.format == "latex":
+        raise ValueError("--html and --format exclude each other; got --format latex")
+    web = command.html or command.format == "html"
+    if command.runs is not None and not web:
+        raise ValueError(f"--runs goes with --html; got --format {command.format}")
+    if command.runs is not None and not command.runs.is_dir():
+        raise ValueError(f"{command.runs}: there is no such folder of runs")
     if not command.results.is_dir():
         raise ValueError(f"{command.results}: there is no such folder of records")
     records = find_records(command.results)
@@ -26,9 +37,17 @@ def report(command: args.Report) -> int:
     ):
         for name in wanted or ():
             check_choice(what, name, dict.fromkeys(sorted(known)))
-    text = render(
-        records, command.format, datasets=command.datasets, models=command.models, timing=True
-    )
+    options: dict[str, Any] = {
+        "datasets": command.datasets,
+        "models": command.models,
+        "timing": True,
+    }
+    if web:
+        folder = Path() if command.output is None else command.output.parent
+        runs = find_runs(command.runs or Path("runs"))
+        text = page(records, runs=runs, folder=folder, **options)
+    else:
+        text = render(records, command.format, **options)
     if command.output is None:
         sys.stdout.write(text)
     else:

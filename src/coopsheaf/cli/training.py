@@ -17,6 +17,7 @@ from coopsheaf.cli import args, show
 from coopsheaf.cli.own import read_own
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.data.named import load_named
+from coopsheaf.data.pack import PREFIX, read_meta
 from coopsheaf.train.recipe import DataConfig, Recipe, default_recipe
 from coopsheaf.train.run import run_split
 
@@ -25,6 +26,10 @@ NAMES = {"auroc": "AUROC", "accuracy": "accuracy", "ap": "AP", "mae": "MAE"}
 
 def train(command: args.Train) -> int:
     _set_threads(command.threads)
+    if command.dataset is not None and command.dataset.startswith(PREFIX):
+        # By its whole path, so that the run finds it again from anywhere.
+        folder = Path(command.dataset.removeprefix(PREFIX)).resolve()
+        command = replace(command, dataset=f"{PREFIX}{folder}")
     tables = command.tables
     own = tables.nodes is not None or tables.edges is not None
     if own == (command.dataset is not None):
@@ -64,6 +69,7 @@ def train(command: args.Train) -> int:
                 extra=extra,
                 report=report,
                 should_stop=stopped,
+                announce=_announce,
             )
         if result.interrupted:
             sys.stderr.write(
@@ -148,7 +154,7 @@ def _recipe(command: args.Train, own: bool) -> Recipe:
     elif own:
         recipe = default_recipe(command.model)
     else:
-        recipe = recipe_for(command.model, command.dataset or "")
+        recipe = _recipe_by_name(command.model, command.dataset or "")
     recipe = _override(recipe, command.set)
     if own and recipe.data != DataConfig():
         raise ValueError(
@@ -165,6 +171,26 @@ def _recipe(command: args.Train, own: bool) -> Recipe:
         if value is not None:
             recipe = recipe.set(f"train.{field}={value}")
     return recipe.set("train.class_weights=true") if command.class_weights else recipe
+
+
+def _recipe_by_name(model: str, dataset: str) -> Recipe:
+    """A pack has the recipe of the dataset in it."""
+    if not dataset.startswith(PREFIX):
+        return recipe_for(model, dataset)
+    recipe = recipe_for(model, str(read_meta(dataset.removeprefix(PREFIX)).get("name", "")))
+    return replace(recipe, data=replace(recipe.data, name=dataset))
+
+
+def _announce(batches: dict[str, Any]) -> None:
+    """What mini-batches are like, and how much of the graph they leave out."""
+    sizes = ", ".join(
+        f"{key} {batches[key]}" for key in ("size", "parts", "fanouts") if key in batches
+    )
+    show.say(
+        f"batches of {batches['kind']} ({sizes}): {batches['steps']:,} steps per epoch, "
+        f"{batches['nodes_per_step']:,} nodes and {batches['edges_per_step']:,} edges each, "
+        f"{100 * batches['edges_kept']:.1f} % of the edges kept"
+    )
 
 
 def _override(recipe: Recipe, assignments: tuple[str, ...]) -> Recipe:

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
-from pathlib import Path
 
 import torch
 
 from coopsheaf.cli import args, show
-from coopsheaf.cli.own import read_own_again, stored_tables
+from coopsheaf.cli.run_data import find_data
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
-from coopsheaf.data.encoding import FeatureEncoder
-from coopsheaf.data.named import load_named
-from coopsheaf.data.tables import load_tables
 from coopsheaf.files import write_atomically
 from coopsheaf.train.checkpoint import CheckpointError
 from coopsheaf.train.loop import evaluate as evaluate_feed
 from coopsheaf.train.run import Run, load_run, make_feed, read_result
 
+_data = find_data
+
 
 def evaluate(command: args.Evaluate) -> int:
     run = load_run(command.run)
-    dataset, split = _data(run, command.nodes, command.edges, command.data_dir, labelled=True)
+    dataset, split = find_data(run, command.nodes, command.edges, command.data_dir, labelled=True)
     if command.nodes is not None:
         assert isinstance(dataset, NodeDataset)
         known = dataset.test[0]
@@ -50,7 +48,7 @@ def predict(command: args.Predict) -> int:
     if command.output.exists() and not command.force:
         raise ValueError(f"{command.output}: exists already; use --force to overwrite it")
     run = load_run(command.run)
-    dataset, _ = _data(run, command.nodes, command.edges, command.data_dir, labelled=False)
+    dataset, _ = find_data(run, command.nodes, command.edges, command.data_dir, labelled=False)
     if isinstance(dataset, GraphDataset):
         raise ValueError(f"{command.run}: predicts whole graphs; predict takes node tasks only")
     logits = _logits(run, dataset)
@@ -90,45 +88,3 @@ def _logits(run: Run, dataset: NodeDataset) -> torch.Tensor:
     weight = dataset.edge_weight
     weight = None if weight is None else weight.to(dtype)
     return run.model(dataset.x.to(dtype), dataset.edge_index, edge_weight=weight)
-
-
-def _data(
-    run: Run, nodes: Path | None, edges: Path | None, data_dir: Path | None, *, labelled: bool
-) -> tuple[NodeDataset | GraphDataset, int]:
-    """The run's own data, or new tables read with the run's encoders."""
-    tables = stored_tables(run)
-    if (nodes is None) != (edges is None):
-        raise ValueError("--nodes and --edges go together: a table of nodes and one of edges")
-    if nodes is not None and edges is not None:
-        if tables is None:
-            raise ValueError(
-                f"this run was trained on {run.info['dataset']}, not on tables: it cannot read "
-                "--nodes and --edges"
-            )
-        data = load_tables(
-            nodes,
-            edges,
-            target=tables["target"] if labelled else None,
-            id=tables["id"],
-            source=tables["source"],
-            edge_target=tables["edge_target"],
-            weight=tables["weight"],
-            task=run.task.kind,
-            encoder=FeatureEncoder.from_json(run.info["encoder"]),
-            class_names=run.class_names,
-            undirected=tables["undirected"],
-        )
-        for note in data.notes:
-            show.say(note)
-        return data.dataset, 0
-    if tables is not None:
-        dataset: NodeDataset | GraphDataset = read_own_again(tables)
-    else:
-        where = data_dir or run.info.get("data_dir")
-        dataset = load_named(run.info["dataset"], where, **run.info["processing"])
-    if dataset.checksum != run.info["dataset_checksum"]:
-        raise CheckpointError(
-            f"the data of this run has changed since (checksum {dataset.checksum[:12]}, then "
-            f"{run.info['dataset_checksum'][:12]}); give the tables with --nodes and --edges"
-        )
-    return dataset, run.info["split"]

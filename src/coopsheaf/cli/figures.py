@@ -1,0 +1,102 @@
+"""``coopsheaf figures``: the ideas behind cooperative sheaves, and what a run made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coopsheaf.analysis import concept_figures
+from coopsheaf.analysis.action_figures import (
+    composition_figure,
+    scales_figure,
+    sensitivity_figure,
+)
+from coopsheaf.analysis.actions import cooperative_network, read_actions
+from coopsheaf.analysis.figures import save
+from coopsheaf.analysis.spectrum_figures import (
+    layer_spectra,
+    small_spectra_figure,
+    spectra_figure,
+)
+from coopsheaf.checks import check_choice
+from coopsheaf.cli import args, show
+from coopsheaf.cli.run_data import find_data
+from coopsheaf.data.dataset import NodeDataset
+from coopsheaf.models.csnn import CSNN
+from coopsheaf.train.run import Run, build_model, load_run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = {"svg": "for web pages", "pdf": "for papers", "png": "for everything else"}
+
+Drawings = dict[str, Callable[[], "Figure"]]
+
+_CONCEPTS: Drawings = {
+    "sheaf-on-an-edge": concept_figures.sheaf_figure,
+    "four-actions": concept_figures.actions_figure,
+    "who-listens": concept_figures.silence_figure,
+    "four-node-path": concept_figures.path_figure,
+    "small-spectra": small_spectra_figure,
+}
+
+
+def figures(command: args.Figures) -> int:
+    check_choice("--format", command.format, FORMATS)
+    for place in (command.output, *command.output.parents):
+        if place.exists() and not place.is_dir():
+            raise ValueError(f"{place}: must be a folder; there is a file of this name")
+    drawings = dict(_CONCEPTS)
+    if command.run is not None:
+        drawings |= _of_run(command.run, command.data_dir)
+    files = {name: command.output / f"{name}.{command.format}" for name in drawings}
+    for file in files.values():
+        if file.exists() and not command.force:
+            raise ValueError(f"{file}: exists already; use --force to overwrite it")
+    try:
+        with show.notice(f"drawing {len(drawings)} figures ..."):
+            drawn = {name: draw() for name, draw in drawings.items()}
+    except ImportError as error:  # it says what to install
+        raise ValueError(str(error)) from None
+    for name, figure in drawn.items():
+        show.say(f"figure: {save(figure, files[name])}")
+    return 0
+
+
+def _of_run(folder: Path, data_dir: Path | None) -> Drawings:
+    """The figures of a run; its network is read and asked now, so that errors come first."""
+    run = load_run(folder)
+    network = cooperative_network(run.model)
+    if run.info["level"] == "graph":
+        raise ValueError(f"{folder}: predicts whole graphs; figures of runs take node tasks only")
+    with show.notice(f"reading {run.info['dataset']} ..."):
+        dataset, _ = find_data(run, None, None, data_dir, labelled=False)
+    assert isinstance(dataset, NodeDataset)
+    inputs = _inputs(run, dataset)
+    report = read_actions(run.model, **inputs)
+    title = f"{run.info['model']} on {dataset.name}"
+    drawings: Drawings = {
+        "run-actions": lambda: composition_figure(report, title=title),
+        "run-scales": lambda: scales_figure(report, title=title),
+        "run-sensitivity": lambda: sensitivity_figure(report, title=title),
+    }
+    if isinstance(network, CSNN):
+        drawings["run-spectra"] = lambda: _spectra(run, dataset, inputs, title)
+    return drawings
+
+
+def _spectra(run: Run, dataset: NodeDataset, inputs: dict[str, Any], title: str) -> Figure:
+    """After training, and before it: the recipe's seed gives the parameters it began with."""
+    after = layer_spectra(run.model, **inputs)
+    before = layer_spectra(build_model(run.recipe, dataset), **inputs)
+    return spectra_figure(after, before, title=title)
+
+
+def _inputs(run: Run, dataset: NodeDataset) -> dict[str, Any]:
+    """What the network of a run is called with, in its precision."""
+    dtype = next(run.model.parameters()).dtype
+    inputs: dict[str, Any] = {"x": dataset.x.to(dtype), "edge_index": dataset.edge_index}
+    if dataset.edge_weight is not None:
+        inputs["edge_weight"] = dataset.edge_weight.to(dtype)
+    return inputs

@@ -1,0 +1,43 @@
+"""One browser for all tests of a process, and the page of a real board."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from analysis.explorer.pages import train
+from browser.chromium import Browser, start_browser
+
+from coopsheaf.analysis.actions import ActionReport, read_actions
+from coopsheaf.analysis.explorer import explore
+from coopsheaf.data.dataset import NodeDataset
+from coopsheaf.data.named import load_named
+from coopsheaf.train.run import Run
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with start_browser() as started:
+        yield started
+
+
+@dataclass(frozen=True)
+class Board:
+    """A board of 100 by 100 cells, a network trained for a moment, its actions and its page."""
+
+    dataset: NodeDataset
+    run: Run
+    report: ActionReport
+    file: Path
+
+
+@pytest.fixture(scope="session")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
+    dataset = load_named("minesweeper-generated")
+    run = train(dataset, epochs=2, eval_every=2)
+    report = read_actions(run.model, dataset.x, dataset.edge_index)
+    file = tmp_path_factory.mktemp("board") / "page.html"
+    file.write_bytes(explore(run, dataset, explain=[4242]).html.encode())
+    return Board(dataset, run, report, file)
