@@ -110,7 +110,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ('[model]\nname = "csnn"\nstalk_dim = true', r"stalk_dim must be a whole number; got True"),
         (
             '[model]\nname = "csnn"\n[trian]\nlr = 1',
-            r"unknown section \[trian\]; there are data, model, recipe, train",
+            r"unknown section \[trian\]; there are batch, data, model, recipe, train",
         ),
         ('lr = 3\n[model]\nname = "csnn"', r"unknown section \[lr\]"),
         (
