@@ -29,6 +29,7 @@ FLOORS = [
     "models",
     "compat",
     "data",
+    "scale",
     "train",
     "bench",
     "analysis",

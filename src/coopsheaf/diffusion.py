@@ -10,12 +10,17 @@ r"""The diffusion operator of a CSNN layer, from its source and target maps.
 
 On a graph whose edges all go both ways they differ in the order alone. On one-directional lists
 they also move information in opposite directions; compare them on bidirected graphs only.
+
+On a part of a graph (:meth:`coopsheaf.Graph.subgraph`) degrees are those of the whole graph, and
+what a node hears is multiplied by D_i / k_i if k_i of the D_i edges that it hears from are here. If
+those are a random choice, the sum is unbiased; if none is missing, it is exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
 from coopsheaf.graph import Graph
@@ -24,6 +29,7 @@ from coopsheaf.laplacian import (
     flat_in_laplacian,
     flat_out_laplacian,
     weighted_degree,
+    whole_degree,
 )
 from coopsheaf.operator import Operator, Product
 from coopsheaf.sheaf import ConformalMaps
@@ -38,7 +44,8 @@ def paper_diffusion(
     r""":math:`(\Delta^{in})^\top \Delta^{out}` with augmented normalisation."""
     outward = flat_out_laplacian(graph, source, target, edge_weight, "augmented")
     inward = flat_in_laplacian(graph, source, target, edge_weight, "augmented")
-    return Product(inward.T, outward)  # spelled out: compilers do not trace `@`
+    # Spelled out: compilers do not trace `@`.
+    return Product(_make_up(inward.T), _make_up(outward))
 
 
 def released_diffusion(
@@ -58,12 +65,23 @@ def released_diffusion(
     graph = graph.reverse()  # gather at edge_index[0]
     first = flat_in_laplacian(graph, source, target, edge_weight, "augmented").T
     second = flat_out_laplacian(graph, source, target, edge_weight, "augmented")
-    row_degree = weighted_degree(graph, edge_weight)
-    column_degree = weighted_degree(graph.reverse(), edge_weight)
+    row_degree = whole_degree(graph, edge_weight)
+    column_degree = whole_degree(graph.reverse(), edge_weight)
     squared = source.scale.square()
     diagonal = row_degree * squared / (column_degree * squared + 1)
     second = NodeMapOperator(graph, diagonal, second.left, second.right, edge_weight)
-    return Product(second, first)
+    return Product(_make_up(second), _make_up(first))
+
+
+def _make_up(operator: NodeMapOperator) -> NodeMapOperator:
+    """Let what is heard in a part of a graph make up for the edges that are missing."""
+    graph = operator.graph
+    if graph.whole is None:
+        return operator
+    here = weighted_degree(graph, operator.edge_weight)
+    factor = torch.where(here > 0, graph.whole.into / torch.where(here > 0, here, 1), 1.0)
+    left = factor.to(operator.left.dtype)[:, None, None] * operator.left
+    return NodeMapOperator(graph, operator.diagonal, left, operator.right, operator.edge_weight)
 
 
 SEMANTICS: dict[str, Semantics] = {"paper": paper_diffusion, "released": released_diffusion}

@@ -27,6 +27,39 @@ class CSR(NamedTuple):
     other: Tensor  # (m,)
     edge: Tensor  # (m,)
 
+    def take(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """The entries of some rows, one row after the other.
+
+        Args:
+            nodes: ``(k,)`` rows.
+
+        Returns:
+            The positions of the entries in this list, and for each the place of its row in
+            ``nodes``, both ``(entries,)``.
+        """
+        start = self.ptr[nodes]
+        count = self.ptr[nodes + 1] - start
+        places = torch.arange(nodes.numel(), device=nodes.device)
+        place = torch.repeat_interleave(places, count)
+        before = count.cumsum(0) - count  # entries of earlier rows
+        entry = torch.arange(place.numel(), device=nodes.device)
+        return entry + (start - before)[place], place
+
+
+class Degrees(NamedTuple):
+    """Edges at each node, or the sums of their weights."""
+
+    into: Tensor  # (n,)
+    out: Tensor  # (n,)
+
+
+class Part(NamedTuple):
+    """Some nodes of a graph and edges among them."""
+
+    graph: Graph  # k nodes, e edges
+    nodes: Tensor  # (k,) which nodes of the whole graph
+    edge: Tensor  # (e,) which edges of the whole graph
+
 
 class Graph:
     """A directed graph with its edges grouped by target and by source.
@@ -42,6 +75,9 @@ class Graph:
     its target ``edge_index[1] = i``. Self-loops, parallel edges and isolated nodes are kept as
     they are, and nothing is symmetrised.
 
+    A graph that was cut out of another one (:meth:`subgraph`) knows in ``whole`` the degrees that
+    its nodes have there. ``in_degree`` and ``out_degree`` still count the edges that are here.
+
     Args:
         edge_index: ``(2, m)`` integers in ``[0, num_nodes)``.
         num_nodes: the number n of nodes; the largest index plus one if not given.
@@ -51,9 +87,10 @@ class Graph:
     target: Tensor  # (m,)
     by_target: CSR
     by_source: CSR
+    whole: Degrees | None
     _memo: dict[str, Any]
 
-    __slots__ = ("_memo", "by_source", "by_target", "source", "target")
+    __slots__ = ("_memo", "by_source", "by_target", "source", "target", "whole")
 
     def __init__(self, edge_index: Tensor, num_nodes: int | None = None) -> None:
         edge_index = _check_edge_index(edge_index)
@@ -95,7 +132,46 @@ class Graph:
 
     def reverse(self) -> Graph:
         """The same edges in the other direction; nothing is sorted again."""
-        return self._build(self.target, self.source, self.by_source, self.by_target)
+        whole = None if self.whole is None else Degrees(self.whole.out, self.whole.into)
+        return self._build(self.target, self.source, self.by_source, self.by_target, whole)
+
+    def subgraph(self, nodes: Tensor, whole: Degrees | None = None) -> Part:
+        """The edges among some of the nodes, which are numbered in the order of ``nodes``.
+
+        Args:
+            nodes: ``(k,)`` different nodes.
+            whole: the degrees of all nodes that the new graph shall remember; the numbers of their
+                edges if not given. With edge weights they are sums of weights.
+        """
+        place = place_nodes(nodes, self.num_nodes)
+        position, target = self.by_target.take(nodes)
+        source = place[self.by_target.other[position]]
+        kept = (source >= 0).nonzero().squeeze(1)
+        source, target = source[kept], target[kept]
+        ptr = torch.searchsorted(target, torch.arange(nodes.numel() + 1, device=self.device))
+        rows = CSR(ptr, source, torch.arange(source.numel(), device=self.device))
+        if whole is None:
+            whole = self.whole or Degrees(self.in_degree, self.out_degree)
+        graph = self._build(
+            source,
+            target,
+            rows,
+            _compress(source, target, nodes.numel()),
+            Degrees(whole.into[nodes], whole.out[nodes]),
+        )
+        return Part(graph, nodes, self.by_target.edge[position[kept]])
+
+    def part_of(self, whole: Degrees) -> Graph:
+        """This graph as a part of a larger one in which its nodes have these degrees."""
+        n = self.num_nodes
+        for name, degree in zip(("into", "out"), whole, strict=True):
+            if degree.shape != (n,):
+                raise ValueError(
+                    f"`whole.{name}` must have shape ({n},), one degree per node; "
+                    f"got {tuple(degree.shape)}"
+                )
+        parts = (self.source, self.target, self.by_target, self.by_source)
+        return self._build(*parts, Degrees(*whole))
 
     def remember(self, name: str, make: Callable[[Graph], Derived]) -> Derived:
         """What ``make`` derives from this graph, derived at the first call and kept under ``name``.
@@ -132,19 +208,35 @@ class Graph:
             self.target.to(device),
             CSR(*(part.to(device) for part in self.by_target)),
             CSR(*(part.to(device) for part in self.by_source)),
+            None if self.whole is None else Degrees(*(part.to(device) for part in self.whole)),
         )
 
     @classmethod
-    def _build(cls, source: Tensor, target: Tensor, by_target: CSR, by_source: CSR) -> Graph:
+    def _build(
+        cls,
+        source: Tensor,
+        target: Tensor,
+        by_target: CSR,
+        by_source: CSR,
+        whole: Degrees | None = None,
+    ) -> Graph:
         graph = object.__new__(cls)
-        graph._fill(source, target, by_target, by_source)
+        graph._fill(source, target, by_target, by_source, whole)
         return graph
 
-    def _fill(self, source: Tensor, target: Tensor, by_target: CSR, by_source: CSR) -> None:
+    def _fill(
+        self,
+        source: Tensor,
+        target: Tensor,
+        by_target: CSR,
+        by_source: CSR,
+        whole: Degrees | None = None,
+    ) -> None:
         object.__setattr__(self, "source", source)
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "by_target", by_target)
         object.__setattr__(self, "by_source", by_source)
+        object.__setattr__(self, "whole", whole)
         object.__setattr__(self, "_memo", {})
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -157,13 +249,13 @@ class Graph:
 
     def __reduce__(self) -> tuple[object, ...]:
         # Copies and pickles are rebuilt, since attributes cannot be set one by one.
-        return self._build, (self.source, self.target, self.by_target, self.by_source)
+        return self._build, tuple(getattr(self, name) for name in _PARTS)
 
     def __repr__(self) -> str:
         return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges})"
 
 
-_PARTS = ("source", "target", "by_target", "by_source")
+_PARTS = ("source", "target", "by_target", "by_source", "whole")
 
 
 def _flatten(graph: Graph) -> tuple[list[object], None]:
@@ -219,6 +311,7 @@ def _add_self_loops(graph: Graph) -> Graph:
         torch.cat([graph.target, nodes]),
         insert(graph.by_target),
         insert(graph.by_source),
+        None if graph.whole is None else Degrees(graph.whole.into + 1, graph.whole.out + 1),
     )
 
 
@@ -280,6 +373,25 @@ def _check_num_nodes(edge_index: Tensor, num_nodes: int | None) -> int:
             f"got {high}"
         )
     return num_nodes
+
+
+def place_nodes(nodes: object, num_nodes: int) -> Tensor:
+    """The place of every node of a graph in a list of some of them, ``(n,)``; -1 if not there."""
+    chosen = check_tensor("nodes", nodes)
+    if chosen.dtype != torch.int64 or chosen.dim() != 1:
+        raise ValueError(
+            "`nodes` must be an int64 tensor of shape (k,); "
+            f"got {chosen.dtype} of shape {tuple(chosen.shape)}"
+        )
+    if chosen.numel():
+        low, high = (int(value) for value in chosen.aminmax())
+        if low < 0 or high >= num_nodes:
+            raise ValueError(f"`nodes` must be in [0, {num_nodes}); got {low} to {high}")
+    own = torch.arange(chosen.numel(), device=chosen.device)
+    place = torch.full((num_nodes,), -1, device=chosen.device).scatter(0, chosen, own)
+    if not torch.equal(place[chosen], own):
+        raise ValueError("`nodes` must be different from each other; some occur twice")
+    return place
 
 
 def _compress(rows: Tensor, others: Tensor, num_nodes: int) -> CSR:

@@ -278,7 +278,7 @@ def flat_out_laplacian(
     normalization: str | None,
 ) -> NodeMapOperator:
     """:func:`out_laplacian` of maps at nodes, without a validated sheaf around them."""
-    degree = _times_degree(source, weighted_degree(graph.reverse(), edge_weight))
+    degree = _times_degree(source, whole_degree(graph.reverse(), edge_weight))
     diagonal, root = _normalize(degree, normalization)
     return NodeMapOperator(
         graph, diagonal, _scaled(target, root), _scaled(source, root), edge_weight
@@ -293,7 +293,7 @@ def flat_in_laplacian(
     normalization: str | None,
 ) -> NodeMapOperator:
     """:func:`in_laplacian` of maps at nodes, without a validated sheaf around them."""
-    degree = _times_degree(target, weighted_degree(graph, edge_weight))
+    degree = _times_degree(target, whole_degree(graph, edge_weight))
     diagonal, root = _normalize(degree, normalization)
     return NodeMapOperator(
         graph.reverse(), diagonal, _scaled(source, root), _scaled(target, root), edge_weight
@@ -305,6 +305,14 @@ def weighted_degree(graph: Graph, edge_weight: Tensor | None) -> Tensor:
     if edge_weight is None:
         return graph.in_degree
     return _sum_at(graph.target, edge_weight, graph.num_nodes)
+
+
+def whole_degree(graph: Graph, edge_weight: Tensor | None) -> Tensor:
+    """:func:`weighted_degree`; in a part of a graph, that of the whole graph, ``(n,)``.
+
+    With it the Laplacian of maps at the nodes of a part is a block of that of the whole graph.
+    """
+    return weighted_degree(graph, edge_weight) if graph.whole is None else graph.whole.into
 
 
 def _augmented(degree: Tensor) -> Tensor:

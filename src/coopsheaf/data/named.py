@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from coopsheaf.data.dataset import GraphDataset, NodeDataset, Processing
+from coopsheaf.data.pack import PREFIX, pack_processing, read_pack
 from coopsheaf.data.registry import DATASETS, dataset_info, load
 from coopsheaf.data.synthetic import minesweeper
 
@@ -24,6 +25,8 @@ def default_processing(name: str) -> Processing:
     """What is done to a dataset unless a recipe says otherwise."""
     if name in GENERATED:
         return GENERATED[name][1]
+    if name.startswith(PREFIX):
+        return pack_processing(name.removeprefix(PREFIX))
     if name not in DATASETS:
         close = difflib.get_close_matches(name, all_names(), n=3)
         hint = f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
@@ -40,13 +43,16 @@ def load_named(
     self_loops: str | None = None,
     features: str | None = None,
 ) -> NodeDataset | GraphDataset:
-    """Load a dataset by name; what is not given is its default processing."""
+    """Load a dataset by name, or a pack by ``pack:FOLDER``; what is not given is its default
+    processing, and that of a pack cannot be another one."""
     wanted = {"direction": direction, "self_loops": self_loops, "features": features}
     processing = replace(
         default_processing(name), **{key: value for key, value in wanted.items() if value}
     )
     if name in GENERATED:
         return GENERATED[name][0]().process(processing)
+    if name.startswith(PREFIX):
+        return read_pack(name.removeprefix(PREFIX)).process(processing)
     return load(name, data_dir, processing)
 
 

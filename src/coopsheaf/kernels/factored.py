@@ -22,6 +22,9 @@ from coopsheaf.kernels.eager import differentiable_backward, is_plain_eager
 from coopsheaf.kernels.sparse import add_up, edge_products, sparse_product
 from coopsheaf.kernels.stalks import compose_product, stalk_product, subtract_stalk_product
 
+# What needs no more than one node is done for so many at a time: temporaries stay small.
+NODES = 1 << 14
+
 
 def node_maps(
     x: Tensor,
@@ -92,22 +95,31 @@ class _NodeMaps(torch.autograd.Function):
             if for_x or for_right:
                 # The gradient of what was sent, up to its sign.
                 sent_grad = add_up(asked.flatten(1), ctx.graph.by_source, edge_weight).view_as(x)
+            if for_weight:
+                sent = stalk_product(right, x)
+                asked, sent = asked.flatten(1).unsqueeze(1), sent.flatten(1).unsqueeze(1)
+                grad_weight = edge_products(asked, sent, ctx.graph).view(-1).neg_()
+                del sent
+            del asked  # what is large goes as soon as it can
             if for_x:
                 own = _times_diagonal(diagonal, grad, transpose=True)
                 grad_x = subtract_stalk_product(own, right.mT, sent_grad)
             if for_right:
                 grad_right = torch.bmm(sent_grad, x.mT).neg_()
-            if for_weight:
-                sent = stalk_product(right, x)
-                asked, sent = asked.flatten(1).unsqueeze(1), sent.flatten(1).unsqueeze(1)
-                grad_weight = edge_products(asked, sent, ctx.graph).view(-1).neg_()
+                del sent_grad
         if for_left:
             grad_left = torch.bmm(heard, grad.mT).neg_()
         if for_diagonal and diagonal.dim() == 1:
-            grad_diagonal = (grad * x).flatten(1).sum(1)
+            grad_diagonal = _dot(grad, x)
         elif for_diagonal:
             grad_diagonal = torch.bmm(grad, x.mT)
         return grad_x, None, grad_diagonal, grad_left, grad_right, grad_weight
+
+
+def _dot(a: Tensor, b: Tensor) -> Tensor:
+    """The sum of the products of the entries of each node, ``(n,)``, some nodes at a time."""
+    pairs = zip(a.split(NODES), b.split(NODES), strict=True)
+    return torch.cat([(left * right).flatten(1).sum(1) for left, right in pairs])
 
 
 def _times_diagonal(diagonal: Tensor, x: Tensor, *, transpose: bool = False) -> Tensor:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch_geometric.loader import DataLoader
 
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.pack import prepared_graph
 from coopsheaf.graph import Graph
 
 PARTS = ("train", "val", "test")
@@ -43,7 +44,7 @@ class NodeFeed:
                 f"got {split}"
             )
         self.x = dataset.x.to(device, dtype)
-        self.graph = Graph(dataset.edge_index, dataset.num_nodes).to(device)
+        self.graph = prepared_graph(dataset).to(device)
         weight = dataset.edge_weight
         self.edge_weight = None if weight is None else weight.to(device, dtype)
         y = dataset.y

@@ -8,6 +8,7 @@ from typing import Any
 
 from coopsheaf.config import ConfigError, config_hash, from_mapping, override, to_mapping
 from coopsheaf.models.registry import MODELS, find_model
+from coopsheaf.scale.config import BatchConfig
 from coopsheaf.train.config import TrainConfig
 
 
@@ -40,6 +41,7 @@ class Recipe:
     train: TrainConfig = field(default_factory=TrainConfig)
     name: str = ""
     source: str = ""
+    batch: BatchConfig = field(default_factory=BatchConfig)
 
     def __post_init__(self) -> None:
         find_model(self.model_name)
@@ -52,7 +54,7 @@ class Recipe:
     def set(self, assignment: str) -> Recipe:
         """Override one field: ``section.field=value``, as a user types it."""
         path, equals, text = assignment.partition("=")
-        sections = ("model", "data", "train")
+        sections = ("model", "data", "train", "batch")
         section = path.partition(".")[0]
         if not equals or section not in sections or "." not in path:
             raise ConfigError(
@@ -63,22 +65,26 @@ class Recipe:
 
     def to_mapping(self) -> dict[str, Any]:
         """The sections as plain values; :func:`recipe_from_mapping` reads them back."""
+        batch = to_mapping(self.batch)
         return {
             "recipe": {"name": self.name, "source": self.source},
             "model": {"name": self.model_name, **to_mapping(self.model)},
             "data": to_mapping(self.data),
             "train": to_mapping(self.train),
+            **({"batch": batch} if batch else {}),
         }
 
     def hash(self) -> str:
         """Names the settings; the seed, the recipe's name and its source do not count."""
         train = {key: value for key, value in to_mapping(self.train).items() if key != "seed"}
-        return config_hash(self.model_name, self.model, self.data, train)
+        # Without batches the hash is what it was before there were any.
+        batch = [self.batch] if to_mapping(self.batch) else []
+        return config_hash(self.model_name, self.model, self.data, train, *batch)
 
 
 def recipe_from_mapping(values: Mapping[str, Any], where: str) -> Recipe:
     """Read a recipe; every unknown section or key is an error that names it."""
-    sections = {"recipe", "model", "data", "train"}
+    sections = {"recipe", "model", "data", "train", "batch"}
     for key in values:
         if key not in sections:
             raise ConfigError(
@@ -101,6 +107,7 @@ def recipe_from_mapping(values: Mapping[str, Any], where: str) -> Recipe:
         from_mapping(MODELS[name].config, model, f"{where}: [model]"),
         from_mapping(DataConfig, values.get("data", {}), f"{where}: [data]"),
         from_mapping(TrainConfig, values.get("train", {}), f"{where}: [train]"),
+        batch=from_mapping(BatchConfig, values.get("batch", {}), f"{where}: [batch]"),
         **head,
     )
 

@@ -23,6 +23,7 @@ from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.files import write_json
 from coopsheaf.models.network import Network
 from coopsheaf.models.registry import find_model
+from coopsheaf.scale.feeds import BatchFeed, make_batch_feed
 from coopsheaf.train.checkpoint import CheckpointError, load_tensors, save_tensors
 from coopsheaf.train.feed import Feed, GraphFeed, NodeFeed
 from coopsheaf.train.loop import EpochReport, FitResult, fit, make_fabric, train_dtype
@@ -78,8 +79,11 @@ class Rescaled(nn.Module):
         return self.network.map_learners()
 
     def forward(self, *arguments: Any, **options: Any) -> Tensor:
-        out = self.network(*arguments, **options)
-        return out * self.get_buffer("scale") + self.get_buffer("shift")
+        return self.finish(self.network(*arguments, **options))
+
+    def finish(self, outputs: Tensor) -> Tensor:
+        """From outputs of the network to the units of the targets."""
+        return outputs * self.get_buffer("scale") + self.get_buffer("shift")
 
 
 def _build(
@@ -109,6 +113,11 @@ def make_feed(
     """One split of a dataset as the training loop wants it."""
     dtype = train_dtype(recipe.train)
     if isinstance(dataset, GraphDataset):
+        if recipe.batch.is_set:
+            raise ValueError(
+                "`batch` cuts one graph into parts; many graphs have `train.batch_size`: "
+                f"{dataset.name} has {len(dataset.graphs)} graphs"
+            )
         return GraphFeed(
             dataset,
             batch_size=recipe.train.batch_size,
@@ -116,6 +125,9 @@ def make_feed(
             device=device,
             dtype=dtype,
         )
+    if recipe.batch.is_set:
+        seed = recipe.train.seed
+        return make_batch_feed(dataset, split, recipe.batch, seed=seed, device=device, dtype=dtype)
     return NodeFeed(dataset, split, device=device, dtype=dtype)
 
 
@@ -131,6 +143,7 @@ def run_split(
     checkpoint_seconds: float = 30.0,
     report: Callable[[EpochReport], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
+    announce: Callable[[dict[str, Any]], None] | None = None,
 ) -> tuple[Run, FitResult]:
     """Train one split. Deterministic given the recipe's seed and the number of threads.
 
@@ -144,6 +157,8 @@ def run_split(
         extra: what else ``run.json`` shall hold, such as encoders and the data's path.
         device: as Lightning Fabric names it.
         checkpoint_seconds, report, should_stop: see :func:`coopsheaf.train.loop.fit`.
+        announce: called before training on mini-batches with what they are like
+            (:meth:`coopsheaf.scale.BatchFeed.summary`), which ``run.json`` holds too.
     """
     fabric = make_fabric(recipe.train, device)
     model = build_model(recipe, dataset)
@@ -154,6 +169,10 @@ def run_split(
     _reset_peak_memory()
     info = describe(recipe, dataset, split, model)
     info |= extra or {}
+    if isinstance(feed, BatchFeed):
+        info["batches"] = feed.summary(model)
+        if announce is not None:
+            announce(info["batches"])
     state_path = None if out is None else out / "state.safetensors"
     identity = run_identity(recipe, dataset, split)
     if out is not None:

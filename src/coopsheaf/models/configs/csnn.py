@@ -35,6 +35,8 @@ class CSNNConfig(NetworkConfig):
     norm: str | None = None
     readout_layers: int = 1
     pool: str = "mean"
+    # None by default: then the hashes of recorded settings stay what they are.
+    checkpoint_layers: bool | None = None
 
     def options(self) -> dict[str, Any]:
         from coopsheaf.nn.learners import LEARNERS
@@ -43,7 +45,8 @@ class CSNNConfig(NetworkConfig):
         sizes = [options.pop("learner_channels"), options.pop("learner_layers")]
         recipe: Any = check_choice("learner", self.learner, LEARNERS)
         learner = recipe(*(sizes[:1] if self.learner == "mlp" else sizes))
-        return {**options, "learner": learner}
+        kept = {"learner": learner, "checkpoint_layers": bool(self.checkpoint_layers)}
+        return {**options, **kept}
 
 
 @dataclass(frozen=True)

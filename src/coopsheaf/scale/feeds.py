@@ -1,0 +1,298 @@
+"""Feeds of mini-batches of one graph; evaluation sees the whole graph, exactly."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from coopsheaf.data.dataset import NodeDataset
+from coopsheaf.data.pack import prepared_graph
+from coopsheaf.graph import Part
+from coopsheaf.models.csnn import CSNN
+from coopsheaf.scale.config import CHUNK, CLUSTER_NODES, FANOUTS, SIZES, BatchConfig, parse_fanouts
+from coopsheaf.scale.halo import degrees_of, halo_hops, halo_steps, surround
+from coopsheaf.scale.inference import infer
+from coopsheaf.scale.order import derive_seed, epoch_batches
+from coopsheaf.scale.partition import partition
+from coopsheaf.scale.sampling import sample_neighbours
+from coopsheaf.scale.wrapped import unwrap
+
+PARTS = ("train", "val", "test")
+LOOKED_AT = 8  # batches whose edges are counted before training
+
+
+class Batch(NamedTuple):
+    """What a step sees."""
+
+    part: Part
+    place: Tensor  # positions of the training nodes in it
+    nodes: Tensor  # the same in the whole graph
+    hears: int  # so many nodes, the first ones, are meant to hear all that they would hear
+
+
+class BatchFeed(ABC):
+    """Steps on parts of a graph; the loss is taken at the training nodes in each.
+
+    The batches of an epoch follow from the seed and the epoch. Several processes share them: each
+    has every ``world_size``-th, and all have equally many.
+
+    Args:
+        dataset: the whole graph.
+        split: which of its splits.
+        config: the settings.
+        seed: of clusters, order and samples.
+        device, dtype: of what a model sees; the graph itself stays where it is.
+        rank: which of the processes this is.
+        world_size: how many there are.
+        folder: of kept clusters; the user's cache if not given.
+    """
+
+    def __init__(
+        self,
+        dataset: NodeDataset,
+        split: int,
+        config: BatchConfig,
+        *,
+        seed: int,
+        device: torch.device,
+        dtype: torch.dtype,
+        rank: int = 0,
+        world_size: int = 1,
+        folder: Path | None = None,
+    ) -> None:
+        if not 0 <= split < dataset.num_splits:
+            raise ValueError(
+                f"`split` must be between 0 and {dataset.num_splits - 1} for {dataset.name}; "
+                f"got {split}"
+            )
+        assert config.kind is not None
+        self.kind, self.config, self.seed = config.kind, config, seed
+        self.device, self.dtype = device, dtype
+        self.rank, self.world_size, self.folder = rank, world_size, folder
+        self.size = config.size or SIZES[self.kind]
+        self.chunk = config.chunk or CHUNK
+        self.x, self.y = dataset.x, dataset.y
+        self.graph = prepared_graph(dataset)
+        # Sums of weights must be what a model with this dtype would find.
+        weight = dataset.edge_weight
+        self.edge_weight = None if weight is None else weight.to(dtype)
+        self.index = {part: getattr(dataset, part)[split].nonzero().squeeze(1) for part in PARTS}
+        if self.index["train"].numel() == 0:
+            raise ValueError(f"split {split} of {dataset.name} has no training nodes")
+        self.is_train = dataset.train[split]
+        self.whole = degrees_of(self.graph, self.edge_weight)
+
+    @abstractmethod
+    def items(self, epoch: int) -> list[Tensor]:
+        """What each batch of this process is made from."""
+
+    @abstractmethod
+    def make(self, model: nn.Module, epoch: int, step: int, items: Tensor) -> Batch:
+        """A batch; ``step`` counts those of this process."""
+
+    def batches(self, model: nn.Module, epoch: int) -> Iterator[Batch]:
+        """The batches of this process in an epoch."""
+        for step, items in enumerate(self.items(epoch)):
+            yield self.make(model, epoch, step, items)
+
+    def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        for batch in self.batches(model, epoch):
+            part = batch.part
+            weight = None if self.edge_weight is None else self.edge_weight[part.edge]
+            logits = model(
+                self.x[part.nodes].to(self.device, self.dtype),
+                part.graph.to(self.device),
+                edge_weight=None if weight is None else weight.to(self.device),
+            )
+            yield logits[batch.place.to(self.device)], self._targets(batch.nodes)
+
+    def outputs(self, model: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
+        weight = self.edge_weight
+        logits = infer(
+            model,
+            self.x if isinstance(unwrap(model)[0], CSNN) else self.x.to(self.device, self.dtype),
+            self.graph.to(self.device),
+            edge_weight=None if weight is None else weight.to(self.device),
+            chunk=self.chunk,
+        )
+        return {
+            part: (logits[index.to(self.device)], self._targets(index))
+            for part, index in self.index.items()
+        }
+
+    def train_targets(self) -> Tensor:
+        return self._targets(self.index["train"])
+
+    def summary(self, model: nn.Module) -> dict[str, Any]:
+        """What the batches are like: numbers of steps, nodes and edges, and the share of edges.
+
+        The share is that of the edges into the nodes of a batch that are in the batch too (with a
+        halo: into the nodes that the halo is for; of samples: into all nodes that look for
+        neighbours), over the first batches of the first epoch.
+        """
+        steps = len(self.items(0))
+        nodes = edges = count = 0
+        here = there = 0.0
+        for step, batch in zip(range(LOOKED_AT), self.batches(model, 0), strict=False):
+            count = step + 1
+            graph = batch.part.graph
+            nodes, edges = nodes + graph.num_nodes, edges + graph.num_edges
+            here += float(graph.in_degree[: batch.hears].sum())
+            there += float(self.graph.in_degree[batch.part.nodes[: batch.hears]].sum())
+        return {
+            "kind": self.kind,
+            **self._describe(),
+            "steps": steps,
+            "nodes_per_step": round(nodes / count),
+            "edges_per_step": round(edges / count),
+            "edges_kept": here / there if there else 1.0,
+        }
+
+    def _describe(self) -> dict[str, Any]:
+        return {"size": self.size}
+
+    def _targets(self, nodes: Tensor) -> Tensor:
+        y = self.y[nodes]
+        return (y.to(self.dtype) if y.is_floating_point() else y).to(self.device)
+
+    def _induce(self, model: nn.Module, nodes: Tensor) -> Batch:
+        """Some nodes with the edges among them, and with their halo if the settings ask for it."""
+        around = nodes
+        if self.config.halo:
+            around = surround(self.graph, nodes, halo_steps(model))
+        place = self.is_train[nodes].nonzero().squeeze(1)
+        part = self.graph.subgraph(around, self.whole)
+        return Batch(part, place, nodes[place], nodes.numel())
+
+
+class ClusterFeed(BatchFeed):
+    """Several clusters per batch, with the edges within and between them."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        n = self.graph.num_nodes
+        self.parts = self.config.parts or max(1, n // CLUSTER_NODES)
+        if self.parts > n:
+            raise ValueError(f"`batch.parts` must be at most {n}, the nodes; got {self.parts}")
+        self._members: list[Tensor] | None = None
+
+    @property
+    def members(self) -> list[Tensor]:
+        """The nodes of each cluster that is not empty; found when first asked for."""
+        if self._members is None:
+            found = partition(self.graph, self.parts, seed=self.seed, folder=self.folder)
+            order = torch.argsort(found, stable=True)
+            sizes = torch.bincount(found).tolist()
+            self._members = [nodes for nodes in order.split(sizes) if nodes.numel()]
+        return self._members
+
+    def items(self, epoch: int) -> list[Tensor]:
+        useful = torch.tensor([bool(self.is_train[nodes].any()) for nodes in self.members])
+        return epoch_batches(
+            len(self.members),
+            self.size,
+            seed=self.seed,
+            epoch=epoch,
+            useful=useful,
+            rank=self.rank,
+            world_size=self.world_size,
+        )
+
+    def make(self, model: nn.Module, epoch: int, step: int, items: Tensor) -> Batch:
+        nodes = torch.cat([self.members[k] for k in items.tolist()])
+        return self._induce(model, nodes)
+
+    def _describe(self) -> dict[str, Any]:
+        return {"size": min(self.size, len(self.members)), "parts": len(self.members)}
+
+
+class RandomNodeFeed(BatchFeed):
+    """Random nodes with the edges among them; every node is in one batch of an epoch."""
+
+    def items(self, epoch: int) -> list[Tensor]:
+        return epoch_batches(
+            self.graph.num_nodes,
+            self.size,
+            seed=self.seed,
+            epoch=epoch,
+            useful=self.is_train,
+            rank=self.rank,
+            world_size=self.world_size,
+        )
+
+    def make(self, model: nn.Module, epoch: int, step: int, items: Tensor) -> Batch:
+        return self._induce(model, items)
+
+
+class NeighbourFeed(BatchFeed):
+    """Training nodes with neighbours sampled as far as the network looks."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.fanouts = parse_fanouts(self.config.fanouts or FANOUTS)
+
+    def items(self, epoch: int) -> list[Tensor]:
+        train = self.index["train"]
+        batches = epoch_batches(
+            train.numel(),
+            self.size,
+            seed=self.seed,
+            epoch=epoch,
+            rank=self.rank,
+            world_size=self.world_size,
+        )
+        return [train[batch] for batch in batches]
+
+    def make(self, model: nn.Module, epoch: int, step: int, items: Tensor) -> Batch:
+        fanouts, direction = self._hops(model)
+        number = self.rank + step * self.world_size
+        seed = derive_seed(self.seed, epoch, number)
+        sample = sample_neighbours(self.graph, items, fanouts, seed=seed, direction=direction)
+        hears = sum(sample.nodes_per_hop[:-1])
+        place = torch.arange(items.numel())
+        return Batch(sample.to_part(self.whole), place, items, hears)
+
+    def _hops(self, model: nn.Module) -> tuple[tuple[int, ...], str]:
+        """The fan-outs of every hop, and which way they go."""
+        if not isinstance(unwrap(model)[0], CSNN):
+            return self.fanouts, "in"
+        directions = {step for layer in halo_steps(model) for step in layer}
+        if len(directions) > 1:
+            raise ValueError(
+                "`batch.kind` 'neighbours' needs `semantics` 'paper' or a learner that looks at "
+                "nodes alone ('mlp'): the released diffusion looks along the edges, its learners "
+                "against them"
+            )
+        hops = halo_hops(model)
+        if len(self.fanouts) not in (1, hops):
+            raise ValueError(
+                f"`batch.fanouts` must be one number, or {hops}, one for each hop that the model "
+                f"looks; got {len(self.fanouts)}"
+            )
+        fanouts = self.fanouts * hops if len(self.fanouts) == 1 else self.fanouts
+        return fanouts, directions.pop()
+
+    def _describe(self) -> dict[str, Any]:
+        return {"size": self.size, "fanouts": ",".join(map(str, self.fanouts))}
+
+
+FEEDS: dict[str, type[BatchFeed]] = {
+    "clusters": ClusterFeed,
+    "neighbours": NeighbourFeed,
+    "nodes": RandomNodeFeed,
+}
+
+
+def make_batch_feed(
+    dataset: NodeDataset, split: int, config: BatchConfig, **options: Any
+) -> BatchFeed:
+    """The feed that the settings ask for; options are those of :class:`BatchFeed`."""
+    if not config.is_set:
+        raise ValueError("`config` must have a kind of batches; got none")
+    assert config.kind is not None
+    return FEEDS[config.kind](dataset, split, config, **options)

@@ -1,0 +1,156 @@
+"""The outputs of a CSNN on a whole graph, in bounded memory and exactly.
+
+A layer is a sequence of steps of two kinds: what every node does by itself, and sums over the edges
+into a node. Both are computed for one chunk of nodes after the other, so that only three arrays of
+the size of the features, ``(n, d, h)``, are ever whole (the features of a layer, what its nodes
+send, what the first of its two Laplacians gives), and the maps, ``(n, d, d)``. There is no halo
+and no edge is summed over twice, whatever the shape of the graph.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from coopsheaf.checks import check_int
+from coopsheaf.graph import Graph
+from coopsheaf.kernels.stalks import multiply_stalks, stalk_product, subtract_stalk_product
+from coopsheaf.laplacian import NodeMapOperator
+from coopsheaf.models.csnn import CSNN
+from coopsheaf.nn.csnn_conv import CSNNConv
+from coopsheaf.operator import Product
+from coopsheaf.scale.chunks import chunks, sum_rows
+from coopsheaf.scale.config import CHUNK
+from coopsheaf.scale.learner_stages import learn_in_chunks
+from coopsheaf.scale.wrapped import unwrap
+
+
+@torch.no_grad()
+def infer(
+    model: nn.Module,
+    x: Tensor,
+    graph: Graph,
+    *,
+    edge_weight: Tensor | None = None,
+    chunk: int = CHUNK,
+    scratch: str | Path | None = None,
+) -> Tensor:
+    """The outputs of a network at all nodes, as in evaluation, ``(n, out_channels)``.
+
+    A CSNN is computed chunk by chunk; its learners too, norms over the whole graph included, but
+    for a learner of the user's own, which is called on the whole graph. Any other network is called
+    on the whole graph.
+
+    Args:
+        model: a network for node outputs, wrapped or not.
+        x: ``(n, in_channels)``; may be a mapped file.
+        graph: the whole graph.
+        edge_weight: ``(m,)``.
+        chunk: nodes at a time.
+        scratch: a folder with room for 3·n·d·h numbers; then the three arrays are files, and memory
+            holds what the system finds useful. In memory if not given.
+    """
+    check_int("chunk", chunk, minimum=1)
+    network, finish = unwrap(model)
+    training = model.training
+    model.eval()
+    try:
+        if not isinstance(network, CSNN):
+            return model(x, graph, edge_weight=edge_weight)
+        if network.pool is not None:
+            raise ValueError("`model` must give outputs for nodes; it pools them")
+        if network.pe_channels:
+            raise ValueError("`model` must do without positional encodings; it has `pe_channels`")
+        with _folder(scratch) as folder:
+            return finish(_infer(network, x, graph, edge_weight, chunk, folder))
+    finally:
+        model.train(training)
+
+
+@contextmanager
+def _folder(scratch: str | Path | None) -> Iterator[Path | None]:
+    """A new folder that is gone at the end, if any is wanted."""
+    if scratch is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(
+        dir=scratch, prefix="coopsheaf-", ignore_cleanup_errors=True
+    ) as folder:
+        yield Path(folder)
+
+
+def _infer(
+    network: CSNN,
+    x: Tensor,
+    graph: Graph,
+    edge_weight: Tensor | None,
+    chunk: int,
+    folder: Path | None,
+) -> Tensor:
+    n, d, h = graph.num_nodes, network.stalk_dim, network.hidden_channels
+    if x.shape != (n, network.in_channels):
+        raise ValueError(f"`x` must have shape ({n}, {network.in_channels}); got {tuple(x.shape)}")
+    dtype, device = network.encoder.weight.dtype, network.encoder.weight.device
+    arrays = (_allocate((n, d, h), dtype, device, folder, name) for name in ("x", "sent", "z"))
+    features, sent, middle = arrays
+    for rows in chunks(n, chunk):
+        encoded = network.act(network.encoder(x[rows].to(device, dtype)))
+        features[rows] = encoded.unflatten(1, (d, h))
+    for conv, epsilon, norm in zip(network.convs, network.epsilons, network.norms, strict=True):
+        assert isinstance(conv, CSNNConv)
+        source, target = (
+            learn_in_chunks(learner, features.flatten(1), graph, chunk)
+            for learner in (conv.source_learner, conv.target_learner)
+        )
+        diffusion = conv.diffusion(graph, source, target, edge_weight)
+        assert isinstance(diffusion, Product)
+        first, second = diffusion.b, diffusion.a
+        assert isinstance(first, NodeMapOperator)
+        assert isinstance(second, NodeMapOperator)
+        for rows in chunks(n, chunk):
+            sent[rows] = stalk_product(first.right[rows], _mix(conv, features[rows]))
+        for rows, heard in _hear(first, sent, chunk):
+            own = first.diagonal[rows, None, None] * _mix(conv, features[rows])
+            middle[rows] = subtract_stalk_product(own, first.left[rows].mT, heard)
+        for rows in chunks(n, chunk):
+            sent[rows] = stalk_product(second.right[rows], middle[rows])
+        for rows, heard in _hear(second, sent, chunk):
+            own = second.diagonal[rows, None, None] * middle[rows]
+            y = subtract_stalk_product(own, second.left[rows].mT, heard)
+            new = (1 + torch.tanh(epsilon)) * features[rows] - network.act(y)
+            features[rows] = norm(new.flatten(1)).view_as(new)
+    return torch.cat([network.readout(features[rows].flatten(1)) for rows in chunks(n, chunk)])
+
+
+def _mix(conv: CSNNConv, x: Tensor) -> Tensor:
+    """(I ⊗ W₁) X W₂ of some nodes."""
+    if conv.left is not None:
+        x = multiply_stalks(conv.left.weight, x)
+    return x if conv.right is None else conv.right(x)
+
+
+def _hear(operator: NodeMapOperator, sent: Tensor, chunk: int) -> Iterator[tuple[slice, Tensor]]:
+    """What each chunk of nodes hears, ``(rows, d, h)``."""
+    lists, weight = operator.graph.by_target, operator.edge_weight
+    for rows in chunks(sent.shape[0], chunk):
+        yield rows, sum_rows(sent.flatten(1), lists, rows, weight).unflatten(1, sent.shape[1:])
+
+
+def _allocate(
+    shape: tuple[int, ...],
+    dtype: torch.dtype,
+    device: torch.device,
+    folder: Path | None,
+    name: str,
+) -> Tensor:
+    if folder is None:
+        return torch.empty(shape, dtype=dtype, device=device)
+    if device.type != "cpu":
+        raise ValueError(f"`scratch` goes with a model on the CPU; it is on {device}")
+    size = torch.Size(shape).numel()
+    return torch.from_file(str(folder / name), shared=True, size=size, dtype=dtype).view(shape)

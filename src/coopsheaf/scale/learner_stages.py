@@ -1,0 +1,108 @@
+"""Map learners on a whole graph, chunk of nodes by chunk of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.nn import LayerNorm
+
+from coopsheaf.graph import Graph
+from coopsheaf.nn.learners import MLP, EmbeddedSAGE, MapLearner
+from coopsheaf.nn.sage import SAGE, SAGEConv
+from coopsheaf.scale.chunks import chunks, sum_rows
+from coopsheaf.sheaf import ConformalMaps
+
+
+def learn_in_chunks(learner: MapLearner, x: Tensor, graph: Graph, chunk: int) -> ConformalMaps:
+    """The maps of all nodes, without a temporary of more than ``chunk`` rows as wide as x.
+
+    Args:
+        learner: as in evaluation: no dropout.
+        x: ``(n, in_channels)``.
+        graph: the whole graph.
+        chunk: nodes at a time.
+    """
+    module = learner.learner
+    if type(module) is SAGE:
+        raw = _sage(module, x, graph, chunk)
+    elif type(module) is EmbeddedSAGE:
+        raw = _embedded(module, x, graph, chunk)
+    elif module is not None and type(module) is not MLP:
+        return learner(x, graph)  # the user's own: nobody knows what it does
+    else:
+        raw = None
+    d = learner.orthogonal.stalk_dim
+    scale, orthogonal = x.new_empty(x.shape[0]), x.new_empty(x.shape[0], d, d)
+    for rows in chunks(x.shape[0], chunk):
+        # An MLP looks at its own rows; what the others gave needs no graph any more.
+        known = None if raw is None else raw[rows]
+        maps = learner(x[rows], graph, raw=known)
+        scale[rows], orthogonal[rows] = maps
+    return ConformalMaps(scale, orthogonal)
+
+
+def _sage(stack: SAGE, x: Tensor, graph: Graph, chunk: int) -> Tensor:
+    last = len(stack.convs) - 1
+    for level, conv in enumerate(stack.convs):
+        assert isinstance(conv, SAGEConv)
+        x = _convolve(conv, x, graph, chunk)
+        if level < last:
+            _normalize(stack.norms[level], x, chunk)
+            _apply(stack.act, x, chunk)
+    return x
+
+
+def _embedded(module: EmbeddedSAGE, x: Tensor, graph: Graph, chunk: int) -> Tensor:
+    n = x.shape[0]
+    hidden = x.new_empty(n, module.emb1.out_features)
+    for rows in chunks(n, chunk):
+        hidden[rows] = F.gelu(module.emb1(x[rows]))
+    for conv in module.phi:
+        assert isinstance(conv, SAGEConv)
+        new = _convolve(conv, hidden, graph, chunk)
+        _apply(F.gelu, new, chunk)
+        hidden = new.add_(hidden) if module.residual else new
+    return torch.cat([module.emb2(hidden[rows]) for rows in chunks(n, chunk)])
+
+
+def _convolve(conv: SAGEConv, x: Tensor, graph: Graph, chunk: int) -> Tensor:
+    """W_l mean(p(x_j)) + b + W_r x_i for all nodes, ``(n, out_channels)``."""
+    n = x.shape[0]
+    narrows = conv.out_channels <= conv.in_channels
+    sent = x
+    if narrows or conv.lin is not None:
+        sent = x.new_empty(n, conv.out_channels if narrows else conv.in_channels)
+        for rows in chunks(n, chunk):
+            part = x[rows] if conv.lin is None else F.relu(conv.lin(x[rows]))
+            sent[rows] = F.linear(part, conv.lin_l.weight) if narrows else part
+    out = x.new_empty(n, conv.out_channels)
+    for rows in chunks(n, chunk):
+        degree = graph.by_target.ptr[rows.start : rows.stop + 1].diff().clamp(min=1)
+        mean = sum_rows(sent, graph.by_target, rows) / degree.to(x.dtype).unsqueeze(1)
+        heard = mean + conv.lin_l.bias if narrows else conv.lin_l(mean)
+        out[rows] = heard + conv.lin_r(x[rows])
+    return out
+
+
+def _normalize(norm: nn.Module, x: Tensor, chunk: int) -> None:
+    """A norm between layers, in place; over the whole graph it takes two passes before."""
+    if isinstance(norm, nn.Identity):
+        return
+    if not (isinstance(norm, LayerNorm) and norm.mode == "graph"):
+        _apply(norm, x, chunk)
+        return
+    pieces = list(chunks(x.shape[0], chunk))
+    mean = torch.stack([x[rows].double().sum() for rows in pieces]).sum() / x.numel()
+    squares = torch.stack([(x[rows].double() - mean).square().sum() for rows in pieces])
+    centre, factor = mean.to(x.dtype), 1 / ((squares.sum() / x.numel()).sqrt() + norm.eps)
+    for rows in pieces:
+        part = (x[rows] - centre) * factor.to(x.dtype)
+        x[rows] = part if norm.weight is None else part * norm.weight + norm.bias
+
+
+def _apply(function: Callable[[Tensor], Tensor], x: Tensor, chunk: int) -> None:
+    for rows in chunks(x.shape[0], chunk):
+        x[rows] = function(x[rows])

@@ -1,0 +1,177 @@
+"""Outputs chunk by chunk are those of the whole graph, and never hold more than three arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from graphs import ODD_GRAPHS, generator, randn, random_weight
+from torch import nn
+from torch.testing import assert_close
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from coopsheaf import CSNN, Graph
+from coopsheaf.models import PlainGCN
+from coopsheaf.nn import (
+    EmbeddedSAGELearner,
+    GraphNormSAGELearner,
+    MLPLearner,
+    NodeNormSAGELearner,
+    ProjectedSAGELearner,
+)
+from coopsheaf.scale import infer
+from coopsheaf.scale.chunks import sum_rows
+from coopsheaf.train.run import Rescaled
+
+# Wide ones do not narrow: their means come before their weights.
+RECIPES = [
+    MLPLearner(6),
+    GraphNormSAGELearner(6, 3),
+    GraphNormSAGELearner(50, 2),
+    NodeNormSAGELearner(6, 2),
+    ProjectedSAGELearner(6, 2),
+    ProjectedSAGELearner(50, 2),
+    EmbeddedSAGELearner(6, 2),
+    EmbeddedSAGELearner(6, 2, residual=True),
+]
+N = 70
+GRAPH = Graph(torch.randint(0, N, (2, 300), generator=generator(0)), N)
+
+
+def whole(model: nn.Module, x: torch.Tensor, graph: Graph, **options) -> torch.Tensor:
+    model.eval()
+    with torch.no_grad():
+        return model(x, graph, **options)
+
+
+@pytest.mark.parametrize("learner", RECIPES, ids=str)
+@pytest.mark.parametrize("semantics", ["paper", "released"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_it_is_the_whole_graph(learner, semantics: str, weighted: bool) -> None:
+    torch.manual_seed(0)
+    model = CSNN(5, 4, 2, 3, learner=learner, semantics=semantics, norm="batch", dropout=0.5)
+    model = model.double()
+    for epsilon in model.epsilons:
+        nn.init.normal_(epsilon)
+    x = randn(N, 5)
+    weight = random_weight(GRAPH.num_edges) if weighted else None
+    model.train()(x, GRAPH)  # other than initial statistics
+    want = whole(model, x, GRAPH, edge_weight=weight)
+    model.train()
+    got = infer(model, x, GRAPH, edge_weight=weight, chunk=16)
+    assert_close(got, want, rtol=0, atol=1e-10)
+    assert model.training
+    assert all(module.training for module in model.modules())
+
+
+@pytest.mark.parametrize("name", ODD_GRAPHS)
+def test_odd_graphs(name: str) -> None:
+    n, edges = ODD_GRAPHS[name]
+    graph, x = Graph(edges, n), randn(n, 5)
+    model = CSNN(5, 4, 2, 3, stalk_dim=2, learner="sage-graph-norm", readout_layers=2).double()
+    for chunk in (1, 4, 100):
+        assert_close(
+            infer(model, x, graph, chunk=chunk), whole(model, x, graph), rtol=0, atol=1e-10
+        )
+
+
+def test_single_precision_and_other_networks() -> None:
+    x = torch.randn(N, 5, generator=generator(1))
+    for options in ({}, {"left_weights": False, "right_weights": False, "norm": "layer"}, {"orthogonal": "identity", "scale": "unit"}):  # fmt: skip
+        model = CSNN(5, 16, 3, 2, learner="sage-projected", **options)
+        assert (infer(model, x, GRAPH, chunk=9) - whole(model, x, GRAPH)).abs().max() < 1e-5
+    model = PlainGCN(5, 4, 2, 2, dropout=0.5)
+    assert torch.equal(infer(model, x, GRAPH), whole(model, x, GRAPH))
+
+
+def test_what_is_around_a_network_is_applied() -> None:
+    model = Rescaled(CSNN(5, 4, 1, 1), 1).double()
+    model.fit(torch.tensor([3.0, 50.0, -7.0], dtype=torch.float64))
+    x = randn(N, 5)
+    assert_close(infer(model, x, GRAPH, chunk=7), whole(model, x, GRAPH), rtol=0, atol=1e-10)
+
+
+def test_a_part_remembers_the_whole_graph() -> None:
+    model, x = CSNN(5, 4, 2, 2).double(), randn(N, 5)
+    part = GRAPH.subgraph(torch.arange(0, N, 2))
+    want = whole(model, x[part.nodes], part.graph)
+    assert_close(infer(model, x[part.nodes], part.graph, chunk=9), want, rtol=0, atol=1e-10)
+
+
+class Neighbours(nn.Module):
+    """A learner of the user's own."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(in_channels, out_channels)
+
+    def forward(self, x, edge_index):
+        return self.linear(x.index_add(0, edge_index[1], x[edge_index[0]]))
+
+
+def test_a_learner_of_ones_own_sees_the_whole_graph() -> None:
+    model, x = CSNN(5, 4, 2, 2, learner=Neighbours).double(), randn(N, 5)
+    assert_close(infer(model, x, GRAPH, chunk=9), whole(model, x, GRAPH), rtol=0, atol=1e-10)
+
+
+class Large(TorchDispatchMode):
+    """Counts new tensors of at least so many entries."""
+
+    def __init__(self, numel: int) -> None:
+        super().__init__()
+        self.numel, self.count = numel, 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        if not func.is_view and not func._schema.is_mutable:
+            leaves = (leaf for leaf in tree_leaves(out) if isinstance(leaf, torch.Tensor))
+            self.count += any(leaf.numel() >= self.numel for leaf in leaves)
+        return out
+
+
+@pytest.mark.parametrize("learner", [MLPLearner(6), GraphNormSAGELearner(6, 2), ProjectedSAGELearner(6, 2)], ids=str)  # fmt: skip
+@pytest.mark.parametrize("layers", [1, 4])
+def test_three_arrays_are_whole_whatever_the_depth(learner, layers: int) -> None:
+    n, d, h = 400, 3, 16  # wider than maps, edges and the learners' layers
+    graph = Graph(torch.randint(0, n, (2, 900), generator=generator(0)), n)
+    model = CSNN(5, h, layers, 2, learner=learner)
+    with Large(n * d * h) as guard:
+        infer(model, torch.randn(n, 5), graph, chunk=50)
+    assert guard.count == 3
+
+
+def test_arrays_can_be_files(tmp_path: Path) -> None:
+    model, x = CSNN(5, 4, 2, 2).double(), randn(N, 5)
+    got = infer(model, x, GRAPH, chunk=9, scratch=tmp_path)
+    assert torch.equal(got, infer(model, x, GRAPH, chunk=9))
+    assert not list(tmp_path.iterdir())
+
+
+def test_rows_are_summed_in_any_precision() -> None:
+    x, weight = randn(N, 3), random_weight(GRAPH.num_edges)
+    for values in (None, weight):
+        matrix = torch.zeros(N, N, dtype=torch.float64)
+        ones = torch.ones(GRAPH.num_edges, dtype=torch.float64) if values is None else values
+        matrix.index_put_((GRAPH.target, GRAPH.source), ones, accumulate=True)
+        rows = slice(10, 31)
+        want = (matrix @ x)[rows]
+        assert_close(sum_rows(x, GRAPH.by_target, rows, values), want, rtol=0, atol=1e-12)
+        half = sum_rows(x.to(torch.bfloat16), GRAPH.by_target, rows, values)
+        assert_close(half.double(), want, rtol=0.1, atol=0.2)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        (CSNN(5, 4, 1, 2), {"chunk": 0}, "`chunk` must be an integer of at least 1; got 0"),
+        (CSNN(6, 4, 1, 2), {}, r"`x` must have shape \(70, 6\); got \(70, 5\)"),
+        (CSNN(5, 4, 1, 2, pool="mean"), {}, "`model` must give outputs for nodes; it pools them"),
+        (CSNN(5, 4, 1, 2, pe_channels=2), {}, "`model` must do without positional encodings"),
+    ],
+    ids=["chunk", "width", "pool", "encodings"],
+)
+def test_bad_input(model: CSNN, options, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        infer(model, torch.randn(N, 5), GRAPH, **options)
