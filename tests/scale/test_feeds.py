@@ -18,6 +18,7 @@ from coopsheaf.models import PlainGCN
 from coopsheaf.scale.config import BatchConfig
 from coopsheaf.scale.feeds import BatchFeed, make_batch_feed
 from coopsheaf.train.feed import NodeFeed
+from coopsheaf.train.recipe import default_recipe
 from coopsheaf.train.run import build_model, make_feed, run_split
 
 pytest.importorskip("pymetis")
@@ -215,6 +216,12 @@ def test_many_graphs_have_batches_of_their_own() -> None:
     settings = replace(recipe(), batch=BatchConfig("nodes"))
     with pytest.raises(ValueError, match=r"`batch` cuts one graph into parts; .* has 24 graphs"):
         make_feed(graph_dataset(), 0, settings, CPU)
+
+
+def test_models_that_need_both_directions_are_not_given_one() -> None:
+    settings = replace(default_recipe("nsd-diag"), batch=BatchConfig("neighbours"))
+    with pytest.raises(ValueError, match="which 'nsd-diag' does not take; choose 'clusters'"):
+        make_feed(DATA, 0, settings, CPU)
 
 
 def test_splits_are_checked() -> None:

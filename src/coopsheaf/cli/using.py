@@ -15,8 +15,6 @@ from coopsheaf.train.checkpoint import CheckpointError
 from coopsheaf.train.loop import evaluate as evaluate_feed
 from coopsheaf.train.run import Run, load_run, make_feed, read_result
 
-_data = find_data
-
 
 def evaluate(command: args.Evaluate) -> int:
     run = load_run(command.run)

@@ -126,6 +126,11 @@ def make_feed(
             dtype=dtype,
         )
     if recipe.batch.is_set:
+        if recipe.batch.kind == "neighbours" and not find_model(recipe.model_name).directed:
+            raise ValueError(
+                "`batch.kind` 'neighbours' samples edges in one direction, which "
+                f"{recipe.model_name!r} does not take; choose 'clusters' or 'nodes'"
+            )
         seed = recipe.train.seed
         return make_batch_feed(dataset, split, recipe.batch, seed=seed, device=device, dtype=dtype)
     return NodeFeed(dataset, split, device=device, dtype=dtype)
