@@ -51,7 +51,7 @@ _HOME = {
 
 _SUBMODULES = {
     "analysis", "compat", "diffusion", "graph", "kernels", "laplacian", "models", "nn",
-    "operator", "orthogonal", "sheaf", "spectral",
+    "operator", "orthogonal", "scale", "sheaf", "spectral",
 }  # fmt: skip
 
 __all__ = ["__version__", *_HOME]

@@ -57,7 +57,7 @@ def test_the_help_of_train_says_how_to_begin(program: Program) -> None:
     assert "coopsheaf train tolokers --splits 0" in out
 
 
-@pytest.mark.parametrize("command", ["list", "info", "fetch", "verify", "import"])
+@pytest.mark.parametrize("command", ["list", "info", "fetch", "verify", "import", "pack"])
 def test_the_commands_of_data_have_help(program: Program, command: str) -> None:
     assert f"usage: coopsheaf data {command}" in program.ok("data", command, "--help")
 
