@@ -87,7 +87,8 @@ def kill_one(folder: Path, after: int, killed: list[TrialRow], storage: str | No
     with open_sweep(folder, storage) as sweep:
         while not killed:
             wait_until(lambda: sum(row.finished for row in sweep.queue.rows()) >= after)
-            running = [row for row in sweep.queue.rows() if row.state == "running" and row.worker]
+            rows = sweep.queue.rows()
+            running = [row for row in rows if row.state == "running" and row.worker and row.params]
             for row in running[:1]:
                 process = int(row.worker.rpartition(":")[2])
                 os.kill(process, signal.SIGSTOP)  # so that the trial does not end meanwhile

@@ -168,7 +168,7 @@ def test_no_trial_is_lost_when_a_process_is_killed(server: str, tmp_path: Path, 
     (failed,) = (row for row in rows if row.state == "fail")
     assert (failed.number, failed.error) == (victim.number, "")
     (again,) = (row for row in rows if row.finished and row.slot == victim.slot)
-    assert again.params == failed.params
+    assert failed.params.items() <= again.params.items()  # it may have died before it drew them all
     assert "sweeper:***@127.0.0.1" in done.out
     assert "secret" not in done.out + done.err
     assert not (folder / "journal.log").exists()

@@ -76,7 +76,7 @@ def test_no_trial_is_lost_when_a_process_is_killed(program: Program, space: Path
     (failed,) = (row for row in rows if row.state == "fail")
     assert (failed.number, failed.error) == (victim.number, "")
     (again,) = (row for row in finished if row.slot == victim.slot)
-    assert dict(again.params) == dict(failed.params)
+    assert dict(failed.params).items() <= dict(again.params).items()  # it may have drawn but some
     assert again.worker != victim.worker
     assert len({row.worker for row in finished}) >= 2
     # Every trained split is recorded once.
