@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from coopsheaf.analysis.actions import ACTIONS, ActionReport, LayerActions, sensitivity
-from coopsheaf.analysis.figures import COLOURS, _matplotlib
+from coopsheaf.analysis.figures import COLOURS, chart_figure, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +33,7 @@ def composition_figure(report: ActionReport, *, title: str | None = None) -> Fig
     layers = _layers(report)
     shares = report.counts.double()
     shares = shares / shares.sum(1, keepdim=True).clamp(min=1)
-    figure = _figure(5.0, 1.1 + 0.36 * len(layers))
+    figure = chart_figure(5.0, 1.1 + 0.36 * len(layers))
     axes = figure.add_subplot()
     places = range(len(layers))
     start = torch.zeros(len(layers), dtype=torch.float64)
@@ -69,7 +69,7 @@ def composition_figure(report: ActionReport, *, title: str | None = None) -> Fig
     axes.tick_params(axis="y", length=0)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
-    _legend(figure, axes, title)
+    legend_above(figure, axes, title)
     return figure
 
 
@@ -85,7 +85,7 @@ def scales_figure(report: ActionReport, *, title: str | None = None) -> Figure:
     columns = [("source_scale", "target_scale")]
     if not drawn:
         columns.append(("broadcasting", "listening"))
-    figure = _figure(3.6 if drawn else 7.0, 0.9 + 1.25 * len(layers))
+    figure = chart_figure(3.6 if drawn else 7.0, 0.9 + 1.25 * len(layers))
     grid = figure.subplots(len(layers), len(columns), squeeze=False, sharex="col")
     names = ("source, broadcast", "target, listen")
     for column, pair in enumerate(columns):
@@ -107,7 +107,7 @@ def scales_figure(report: ActionReport, *, title: str | None = None) -> Figure:
         grid[-1], (first, "effective strength (dashed: threshold)"), strict=False
     ):
         axes.set_xlabel(text, fontsize=9)
-    _legend(figure, grid[0, 0], title)
+    legend_above(figure, grid[0, 0], title)
     return figure
 
 
@@ -117,7 +117,7 @@ def sensitivity_figure(report: ActionReport, *, title: str | None = None) -> Fig
     found = sensitivity(report)
     columns = 2 if len(layers) == 4 else min(len(layers), 3)
     rows = -(-len(layers) // columns)
-    figure = _figure(max(2.3 * columns, 4.2), 0.7 + 1.9 * rows)
+    figure = chart_figure(max(2.3 * columns, 4.2), 0.7 + 1.9 * rows)
     grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
     for place, axes in enumerate(grid.flat):
         if place >= len(layers):
@@ -144,7 +144,7 @@ def sensitivity_figure(report: ActionReport, *, title: str | None = None) -> Fig
             # The lowest one of its column, above which the others hide their numbers.
             axes.set_xlabel("threshold", fontsize=9)
             axes.tick_params(labelbottom=True)
-    _legend(figure, grid[0, 0], title)
+    legend_above(figure, grid[0, 0], title)
     return figure
 
 
@@ -154,28 +154,6 @@ def _layers(report: ActionReport) -> tuple[LayerActions, ...]:
     if not report.layers:
         raise ValueError("`report` must hold at least one layer; got none")
     return report.layers
-
-
-def _figure(width: float, height: float) -> Figure:
-    _matplotlib()
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def _legend(figure: Figure, axes: Axes, title: str | None) -> None:
-    """What the axes show, in one line above all of them, under the title."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        loc="outside upper center",
-        ncols=len(labels),
-        frameon=False,
-        fontsize=8,
-        title=title,
-        title_fontsize=9,
-    )
 
 
 def _plain(axes: Axes) -> None:

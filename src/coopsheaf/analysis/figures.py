@@ -167,6 +167,29 @@ def _matplotlib() -> Any:
     return matplotlib
 
 
+def chart_figure(width: float, height: float) -> Figure:
+    """An empty figure of this size in inches, whose parts make room for each other."""
+    _matplotlib()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def legend_above(figure: Figure, axes: Axes, title: str | None) -> None:
+    """What the axes show, in one line above all of them, under the title."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper center",
+        ncols=len(labels),
+        frameon=False,
+        fontsize=8,
+        title=title,
+        title_fontsize=9,
+    )
+
+
 def _axes(lines: Mapping[str, object], argument: str, title: str | None) -> tuple[Figure, Axes]:
     if not lines:
         raise ValueError(f"`{argument}` must hold at least one model; got none")

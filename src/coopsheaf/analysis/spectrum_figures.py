@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from coopsheaf.analysis.actions import cooperative_network
-from coopsheaf.analysis.figures import COLOURS, _matplotlib
+from coopsheaf.analysis.figures import COLOURS, chart_figure, legend_above
 from coopsheaf.analysis.hops import check_nodes, hop_distances
 from coopsheaf.analysis.probing import evaluating
 from coopsheaf.checks import check_int
@@ -165,7 +165,7 @@ def spectra_figure(
     if after.semantics == "released":
         names = ("Δᵢₙᵀ", "Δₒᵤₜ", "Δₒᵤₜ Δᵢₙᵀ")  # its own order, with its own degrees
     rows = len(after.layers)
-    figure = _figure(7.0, 0.9 + 2.0 * rows)
+    figure = chart_figure(7.0, 0.9 + 2.0 * rows)
     grid = figure.subplots(rows, 3, squeeze=False)
     for t, line in enumerate(grid):
         for k, axes in enumerate(line):
@@ -185,7 +185,7 @@ def spectra_figure(
         if part == after.num_nodes
         else (f"{part:,} neighbouring nodes of {after.num_nodes:,}")
     )
-    _legend(figure, grid[0, 0], where if title is None else f"{title}: {where}")
+    legend_above(figure, grid[0, 0], where if title is None else f"{title}: {where}")
     return figure
 
 
@@ -223,7 +223,7 @@ def spectrum_figure(spectra: Mapping[str, Tensor], *, title: str | None = None) 
         raise ValueError("`spectra` must hold at least one spectrum; got none")
     columns = min(len(spectra), 4)
     rows = -(-len(spectra) // columns)
-    figure = _figure(1.85 * columns, 2.0 * rows + (0.25 if title else 0.1))
+    figure = chart_figure(1.85 * columns, 2.0 * rows + (0.25 if title else 0.1))
     grid = figure.subplots(rows, columns, squeeze=False)
     for place, axes in enumerate(grid.flat):
         if place >= len(spectra):
@@ -283,24 +283,3 @@ def _scatter(axes: Axes, spectra: Mapping[str, Tensor]) -> None:
     axes.tick_params(labelsize=7)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-
-
-def _figure(width: float, height: float) -> Figure:
-    _matplotlib()
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def _legend(figure: Figure, axes: Axes, title: str) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        loc="outside upper center",
-        ncols=len(labels),
-        frameon=False,
-        fontsize=8,
-        title=title,
-        title_fontsize=9,
-    )

@@ -30,14 +30,7 @@ def recipe_names() -> list[str]:
 def load_recipe(name: str) -> Recipe:
     """A packaged recipe by its name, or a TOML file by its path."""
     if name.endswith(".toml"):
-        path = Path(name)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"{name}: cannot be read ({error.strerror})") from None
-        except UnicodeDecodeError:
-            raise ConfigError(f"{name}: must be UTF-8 text") from None
-        return _parse(text, name)
+        return recipe_from_mapping(read_toml(Path(name)), name)
     names = recipe_names()
     if name not in names:
         close = difflib.get_close_matches(name, names, n=3)
@@ -117,12 +110,16 @@ def _check_keys(values: Mapping[str, Any], known: tuple[str, ...], where: str) -
             raise ConfigError(f"{where}: unknown key {key!r}; there are {', '.join(known)}")
 
 
-def _parse(text: str, where: str) -> Recipe:
+def read_toml(path: Path) -> dict[str, Any]:
+    """The values of a user's TOML file."""
     try:
-        values: dict[str, Any] = tomllib.loads(text)
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: must be UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{where}: not valid TOML ({error})") from None
-    return recipe_from_mapping(values, where)
+        raise ConfigError(f"{path}: not valid TOML ({error})") from None
 
 
 def _toml(value: Any) -> str:

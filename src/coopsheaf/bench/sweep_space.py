@@ -27,6 +27,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from coopsheaf.bench.recipes import read_toml
 from coopsheaf.bench.sweep_rules import RULES
 from coopsheaf.config import ConfigError, field_types, from_mapping, to_mapping
 from coopsheaf.train.recipe import Recipe
@@ -156,19 +157,10 @@ def load_space(recipe: Recipe, file: Path | None = None, fixed: Iterable[str] = 
             raise ConfigError(
                 f"there is no published search grid of {model!r}; give a space with --space"
             )
-        text, where = packaged.read_text(encoding="utf-8"), f"grids/{model}.toml"
+        values = tomllib.loads(packaged.read_text(encoding="utf-8"))
+        where = f"grids/{model}.toml"
     else:
-        where = str(file)
-        try:
-            text = file.read_text(encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"{where}: cannot be read ({error.strerror})") from None
-        except UnicodeDecodeError:
-            raise ConfigError(f"{where}: must be UTF-8 text") from None
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{where}: not valid TOML ({error})") from None
+        values, where = read_toml(file), str(file)
     space = _read(values, recipe, where).without(fixed)
     if file is None:
         space = replace(space, source=f"the published grid of {model} ({space.source})")

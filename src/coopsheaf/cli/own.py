@@ -21,6 +21,24 @@ OPTIONS = {
 }  # fmt: skip
 
 
+def has_own(tables: args.Tables, dataset: str | None, splits: str | None) -> bool:
+    """Whether a command is about own tables; otherwise it must name a dataset."""
+    own = tables.nodes is not None or tables.edges is not None
+    if own == (dataset is not None):
+        raise ValueError(
+            "give either the name of a dataset (see `coopsheaf data list`) or both --nodes and "
+            "--edges"
+        )
+    if not own and tables != args.Tables():
+        raise ValueError(
+            "--target and the other options of tables go with --nodes and --edges, not with the "
+            f"name of a dataset; got {dataset!r}"
+        )
+    if own and splits is not None:
+        raise ValueError("--splits goes with the name of a dataset; own tables have one split")
+    return own
+
+
 def read_own(tables: args.Tables, seed: int) -> tuple[NodeDataset, dict[str, Any]]:
     """The graph, and what its run must hold to be used again: encoders, paths, columns."""
     if tables.nodes is None or tables.edges is None:

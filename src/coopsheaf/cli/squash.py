@@ -65,9 +65,9 @@ def _fill(document: Path, place: str, table: str) -> None:
 
 def _run(command: args.Squash, points: list[SquashPoint], budget: Budget) -> int:
     from coopsheaf.bench.squash import run_points
-    from coopsheaf.cli.training import _set_threads
+    from coopsheaf.cli.training import set_threads
 
-    _set_threads(command.threads)
+    set_threads(command.threads)
     done = 0
     with show.stoppable() as stopped:
         for outcome in run_points(
@@ -196,9 +196,9 @@ def noisy_path(command: args.NoisyPath) -> int:
         run_path,
     )
     from coopsheaf.bench.squash import provenance
-    from coopsheaf.cli.training import _set_threads
+    from coopsheaf.cli.training import set_threads
 
-    _set_threads(command.threads)
+    set_threads(command.threads)
     config = PathConfig(
         hidden_channels=command.hidden_channels,
         num_values=command.values,

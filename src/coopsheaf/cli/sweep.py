@@ -14,6 +14,7 @@ from coopsheaf.bench.sweep_plan import Plan, make_plan, spell_splits
 from coopsheaf.bench.sweep_space import Space, load_space
 from coopsheaf.bench.sweep_storage import as_storage_error, check_storage, load_optuna, masked
 from coopsheaf.cli import args, show, sweep_show, training
+from coopsheaf.cli.own import has_own
 from coopsheaf.cli.sweep_worker import Job, Team, read_data
 from coopsheaf.train.recipe import Recipe
 
@@ -32,7 +33,7 @@ def sweep(command: args.Sweep) -> int:
     except ImportError as error:  # it says what to install
         raise ValueError(str(error)) from None
     storage = None if command.storage is None else check_storage(command.storage)
-    own = _is_own(command)
+    own = has_own(command.tables, command.dataset, command.splits)
     recipe, space = _recipe_and_space(command, own)
     with show.notice(f"reading {recipe.data.name or command.tables.nodes} ..."):
         dataset = read_data(recipe, command.tables, command.data_dir)
@@ -43,32 +44,14 @@ def sweep(command: args.Sweep) -> int:
     out = command.out or Path("sweeps") / f"{recipe.model_name}-{dataset.name}"
     with as_storage_error(storage), Sweep(plan, out.resolve(), storage) as search:
         trials = search.grow(command.trials)
-        training._introduce(recipe, dataset)
+        training.introduce(recipe, dataset)
         _introduce(plan, out, trials, command)
         finished = _run(search, _job(command, search, storage), trials, command.workers)
         return _conclude(search, out, own, finished)
 
 
-def _is_own(command: args.Sweep) -> bool:
-    tables = command.tables
-    own = tables.nodes is not None or tables.edges is not None
-    if own == (command.dataset is not None):
-        raise ValueError(
-            "give either the name of a dataset (see `coopsheaf data list`) or both --nodes and "
-            "--edges"
-        )
-    if not own and tables != args.Tables():
-        raise ValueError(
-            "--target and the other options of tables go with --nodes and --edges, not with the "
-            f"name of a dataset; got {command.dataset!r}"
-        )
-    if own and command.splits is not None:
-        raise ValueError("--splits goes with the name of a dataset; own tables have one split")
-    return own
-
-
 def _recipe_and_space(command: args.Sweep, own: bool) -> tuple[Recipe, Space]:
-    recipe = training._recipe(
+    recipe = training.choose_recipe(
         args.Train(
             dataset=command.dataset,
             model=command.model,

@@ -14,7 +14,7 @@ from coopsheaf.bench import runner
 from coopsheaf.bench.recipes import load_recipe, recipe_for
 from coopsheaf.bench.records import append_record, find_records
 from coopsheaf.cli import args, show
-from coopsheaf.cli.own import read_own
+from coopsheaf.cli.own import has_own, read_own
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.data.named import load_named
 from coopsheaf.data.pack import PREFIX, read_meta
@@ -25,29 +25,17 @@ NAMES = {"auroc": "AUROC", "accuracy": "accuracy", "ap": "AP", "mae": "MAE"}
 
 
 def train(command: args.Train) -> int:
-    _set_threads(command.threads)
+    set_threads(command.threads)
     if command.dataset is not None and command.dataset.startswith(PREFIX):
         # By its whole path, so that the run finds it again from anywhere.
         folder = Path(command.dataset.removeprefix(PREFIX)).resolve()
         command = replace(command, dataset=f"{PREFIX}{folder}")
     tables = command.tables
-    own = tables.nodes is not None or tables.edges is not None
-    if own == (command.dataset is not None):
-        raise ValueError(
-            "give either the name of a dataset (see `coopsheaf data list`) or both --nodes and "
-            "--edges"
-        )
-    if not own and tables != args.Tables():
-        raise ValueError(
-            "--target and the other options of tables go with --nodes and --edges, not with the "
-            f"name of a dataset; got {command.dataset!r}"
-        )
-    recipe = _recipe(command, own)
+    own = has_own(tables, command.dataset, command.splits)
+    recipe = choose_recipe(command, own)
     extra: dict[str, Any] = {}
     dataset: NodeDataset | GraphDataset
     if own:
-        if command.splits is not None:
-            raise ValueError("--splits goes with the name of a dataset; own tables have one split")
         dataset, extra = read_own(tables, recipe.train.seed)
         splits = [0]
     else:
@@ -56,7 +44,7 @@ def train(command: args.Train) -> int:
         splits = show.parse_splits(command.splits or "0", dataset.num_splits)
     if command.out is not None and len(splits) > 1:
         raise ValueError("--out takes one run; leave it out, or choose one split")
-    _introduce(recipe, dataset)
+    introduce(recipe, dataset)
     for split in splits:
         out = command.out or Path("runs") / f"{recipe.model_name}-{dataset.name}-{split}"
         with show.stoppable() as stopped, show.progress(f"split {split}") as report:
@@ -93,7 +81,7 @@ def train(command: args.Train) -> int:
 
 
 def bench(command: args.Bench) -> int:
-    _set_threads(command.threads)
+    set_threads(command.threads)
     recipes = [_override(load_recipe(name), command.set) for name in command.recipes]
     if not recipes:
         raise ValueError("name at least one recipe, e.g. csnn/tolokers")
@@ -101,7 +89,7 @@ def bench(command: args.Bench) -> int:
         dataset = _load(recipe, command.data_dir)
         every = f"0-{dataset.num_splits - 1}"
         splits = show.parse_splits(command.splits or every, dataset.num_splits)
-        _introduce(recipe, dataset)
+        introduce(recipe, dataset)
         done = 0
         with show.stoppable() as stopped:
             for outcome in runner.bench(
@@ -137,14 +125,14 @@ def _score(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def _set_threads(threads: int | None) -> None:
+def set_threads(threads: int | None) -> None:
     if threads is not None:
         if threads < 1:
             raise ValueError(f"--threads must be at least 1; got {threads}")
         torch.set_num_threads(threads)
 
 
-def _recipe(command: args.Train, own: bool) -> Recipe:
+def choose_recipe(command: args.Train, own: bool) -> Recipe:
     if command.recipe is not None:
         if command.model != "csnn":
             raise ValueError("--model and --recipe exclude each other: a recipe names its model")
@@ -211,7 +199,7 @@ def _load(recipe: Recipe, data_dir: Path | None) -> NodeDataset | GraphDataset:
         )
 
 
-def _introduce(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> None:
+def introduce(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> None:
     done = dataset.processing
     if isinstance(dataset, GraphDataset):
         size = f"{len(dataset.graphs):,} graphs"

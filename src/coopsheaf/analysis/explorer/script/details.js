@@ -110,16 +110,7 @@ function layerTable(node) {
       make(
         "th",
         { scope: "row" },
-        make(
-          "button",
-          {
-            type: "button",
-            class: "link",
-            "aria-label": `Show layer ${k + 1}`,
-            onclick: () => change({ layer: k }),
-          },
-          String(k + 1),
-        ),
+        layerButton(k),
       ),
       make("td", {}, actionWord(k, node)),
       ["source_scale", "target_scale", "broadcasting", "listening"].map((name) =>

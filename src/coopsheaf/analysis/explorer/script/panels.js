@@ -101,16 +101,7 @@ function refreshActionPanels() {
       make(
         "div",
         { class: `layer-row${k === state.layer ? " now" : ""}` },
-        make(
-          "button",
-          {
-            type: "button",
-            class: "link",
-            "aria-label": `Show layer ${k + 1}`,
-            onclick: () => change({ layer: k }),
-          },
-          String(k + 1),
-        ),
+        layerButton(k),
         shareBar(counts, actions.names, state.theme),
       ),
     ),
@@ -291,4 +282,17 @@ function whyTable(why) {
     ),
   );
   return make("div", { class: "wide" }, make("table", {}, make("thead", {}, head), make("tbody", {}, rows)));
+}
+
+function layerButton(k) {
+  return make(
+    "button",
+    {
+      type: "button",
+      class: "link",
+      "aria-label": `Show layer ${k + 1}`,
+      onclick: () => change({ layer: k }),
+    },
+    String(k + 1),
+  );
 }
