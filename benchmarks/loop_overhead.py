@@ -27,8 +27,9 @@ import coopsheaf
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.feed import NodeFeed
-from coopsheaf.train.loop import fit, make_fabric
+from coopsheaf.train.loop import fit
 from coopsheaf.train.task import Task
+from coopsheaf.train.world import make_fabric
 
 SETTING = SETTINGS["tolokers"]
 LIMIT = 1.05

@@ -25,7 +25,7 @@ from coopsheaf import ConformalMaps, Graph
 from coopsheaf.analysis import ACTIONS, flow_edges, read_actions, sensitivity
 from coopsheaf.analysis.actions import choose_actions
 from coopsheaf.nn.actions import record_actions
-from coopsheaf.train.run import Rescaled
+from coopsheaf.train.build import Rescaled
 
 # A ring with chords: triangles, several degrees, and nobody is alone.
 N = 9

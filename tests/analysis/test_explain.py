@@ -15,7 +15,7 @@ from coopsheaf import CSNN, Graph
 from coopsheaf.analysis import explain_node, frozen_maps, influence, read_actions
 from coopsheaf.models.registry import MODELS
 from coopsheaf.nn import ProjectedSAGELearner
-from coopsheaf.train.run import Rescaled
+from coopsheaf.train.build import Rescaled
 
 X = randn(N, F_IN, seed=2)
 NODE = 4

@@ -20,7 +20,7 @@ from coopsheaf.nn.csnn_conv import record_maps
 from coopsheaf.operator import Product
 from coopsheaf.sheaf import ConformalMaps
 from coopsheaf.spectral import spectrum
-from coopsheaf.train.run import Rescaled
+from coopsheaf.train.build import Rescaled
 
 pytest.importorskip("matplotlib")
 

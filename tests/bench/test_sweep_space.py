@@ -29,8 +29,8 @@ from coopsheaf.bench.sweep_space import (
 )
 from coopsheaf.config import ConfigError
 from coopsheaf.models.registry import MODELS
+from coopsheaf.train.build import build_model
 from coopsheaf.train.recipe import Recipe, default_recipe
-from coopsheaf.train.run import build_model
 
 GRIDS = sorted(path.stem for path in (Path(__file__).parents[2] / "src/coopsheaf/recipes/grids").glob("*.toml"))  # fmt: skip
 

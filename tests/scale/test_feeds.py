@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from coopsheaf.data.pack import read_pack, write_pack
 from coopsheaf.models import PlainGCN
 from coopsheaf.scale.config import BatchConfig
 from coopsheaf.scale.feeds import BatchFeed, make_batch_feed
+from coopsheaf.train.build import build_model
 from coopsheaf.train.feed import NodeFeed
 from coopsheaf.train.recipe import default_recipe
-from coopsheaf.train.run import build_model, make_feed, run_split
+from coopsheaf.train.run import make_feed, run_split
 
 pytest.importorskip("pymetis")
 
@@ -115,20 +117,23 @@ def test_evaluation_sees_the_whole_graph(kind: str, net: str) -> None:
 
 
 @EACH
-def test_processes_share_the_batches(kind: str) -> None:
+def test_processes_share_every_step(kind: str) -> None:
     net = model()
 
-    def seen(**options: int) -> list[tuple[list[int], list[int]]]:
-        batches = feed(KINDS[kind], **options).batches(net, 2)
-        return [(batch.part.nodes.tolist(), batch.part.edge.tolist()) for batch in batches]
+    def seen(size: int, **options: int) -> list[list[int]]:
+        batches = feed(replace(KINDS[kind], size=size), **options).batches(net, 2)
+        return [sorted(batch.nodes.tolist()) for batch in batches]
 
-    whole = seen()
-    ranks = [seen(rank=rank, world_size=3) for rank in range(3)]
+    ranks = [seen(2, rank=rank, world_size=3) for rank in range(3)]
     assert len({len(batches) for batches in ranks}) == 1
-    turns = [batch for row in zip(*ranks, strict=True) for batch in row]
-    assert turns[: len(whole)] == whole
-    if kind != "neighbours":  # a batch that comes twice is sampled anew
-        assert turns == [whole[k % len(whole)] for k in range(len(turns))]
+    assert [sorted([*chain(*row)]) for row in zip(*ranks, strict=True)] == seen(6)
+
+
+@EACH
+def test_the_first_process_evaluates(kind: str) -> None:
+    net = model().eval()
+    assert feed(KINDS[kind], rank=1, world_size=2).outputs(net) == {}
+    assert set(feed(KINDS[kind], rank=0, world_size=2).outputs(net)) == {"train", "val", "test"}
 
 
 @EACH

@@ -18,7 +18,7 @@ from coopsheaf.nn import (
 )
 from coopsheaf.nn.learners import LEARNERS
 from coopsheaf.scale import forward_at, halo_hops, halo_steps, surround
-from coopsheaf.train.run import Rescaled
+from coopsheaf.train.build import Rescaled
 
 LOCAL = [name for name in LEARNERS if name != "sage-graph-norm"]
 SPARSE = {

@@ -23,7 +23,7 @@ from coopsheaf.nn import (
 )
 from coopsheaf.scale import infer
 from coopsheaf.scale.chunks import sum_rows
-from coopsheaf.train.run import Rescaled
+from coopsheaf.train.build import Rescaled
 
 # Wide ones do not narrow: their means come before their weights.
 RECIPES = [

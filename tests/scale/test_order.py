@@ -14,22 +14,25 @@ from coopsheaf.scale.order import derive_seed, epoch_batches
     items=st.integers(1, 60), size=st.integers(1, 70), epoch=st.integers(0, 5),
     world_size=st.integers(1, 7),
 )  # fmt: skip
-def test_ranks_share_the_batches_evenly(items: int, size: int, epoch: int, world_size: int) -> None:
-    whole = epoch_batches(items, size, seed=3, epoch=epoch)
-    assert sorted(torch.cat(whole).tolist()) == list(range(items))
-    sizes = [batch.numel() for batch in whole]
-    assert max(sizes) <= size
-    assert max(sizes) - min(sizes) <= 1
+def test_ranks_share_every_step(items: int, size: int, epoch: int, world_size: int) -> None:
+    if items < world_size:
+        with pytest.raises(ValueError, match=f"{world_size} processes need at least {world_size}"):
+            epoch_batches(items, size, seed=3, epoch=epoch, world_size=world_size)
+        return
     ranks = [
         epoch_batches(items, size, seed=3, epoch=epoch, rank=rank, world_size=world_size)
         for rank in range(world_size)
     ]
     assert len({len(batches) for batches in ranks}) == 1
-    # Taken in turns they are the list itself, and its beginning once more where it does not go round.
-    turns = [batch for row in zip(*ranks, strict=True) for batch in row]
-    assert len(whole) <= len(turns) < len(whole) + world_size
-    for k, batch in enumerate(turns):
-        assert torch.equal(batch, whole[k % len(whole)])
+    every = [batch for batches in ranks for batch in batches]
+    assert sorted(torch.cat(every).tolist()) == list(range(items))
+    sizes = [batch.numel() for batch in every]
+    assert 1 <= min(sizes) <= max(sizes) <= max(size, 1 if items % world_size == 0 else 2)
+    # Together they do what one process does with a larger batch.
+    whole = epoch_batches(items, size * world_size, seed=3, epoch=epoch)
+    if size > 1 or items % world_size == 0:
+        for step, shares in zip(whole, zip(*ranks, strict=True), strict=True):
+            assert torch.equal(step, torch.cat(shares))
 
 
 def test_the_order_follows_from_seed_and_epoch() -> None:

@@ -13,10 +13,12 @@ from torch.testing import assert_close
 from train.small import graph_dataset, node_dataset, recipe
 
 from coopsheaf.models.configs.plain import MLPConfig
+from coopsheaf.train.build import build_model
 from coopsheaf.train.checkpoint import CheckpointError
-from coopsheaf.train.loop import FitResult, fit, make_fabric
-from coopsheaf.train.run import Run, build_model, make_feed, run_split
+from coopsheaf.train.loop import FitResult, fit
+from coopsheaf.train.run import Run, make_feed, run_split
 from coopsheaf.train.task import Task
+from coopsheaf.train.world import make_fabric
 
 
 def same(a: tuple[Run, FitResult], b: tuple[Run, FitResult]) -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import warnings
 from typing import Any
 
 from coopsheaf.cli import args
+from coopsheaf.train.launch import FirstFailed, find_launch
 
 
 def run(command: Any) -> int:
     """Carry a command out; returns the exit code."""
     warnings.filterwarnings("ignore", category=DeprecationWarning)
-    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
+    if find_launch().size > 1 and not isinstance(command, args.Train):
+        return _fail("torchrun goes with `train` alone; start other commands without it")
     try:
         return _call(command)
     except KeyboardInterrupt:
@@ -29,6 +30,8 @@ def run(command: Any) -> int:
         return _fail(f"{where}{error.strerror or error}")
     except ValueError as error:
         return _fail(str(error))
+    except FirstFailed:
+        return 2
     except RecursionError:
         return _fail("a file is nested too deeply to be read")
     except RuntimeError as error:
@@ -40,7 +43,10 @@ def run(command: Any) -> int:
 
 
 def _fail(message: str) -> int:
-    sys.stderr.write(f"coopsheaf: error: {' '.join(message.split())}\n")
+    """One line; of several processes each says which it is, since only one may be in trouble."""
+    launch = find_launch()
+    who = f" (process {launch.rank} of {launch.size})" if launch.size > 1 else ""
+    sys.stderr.write(f"coopsheaf: error{who}: {' '.join(message.split())}\n")
     return 2
 
 

@@ -24,7 +24,8 @@ from coopsheaf.cli import args, show
 from coopsheaf.cli.run_data import find_data
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.models.csnn import CSNN
-from coopsheaf.train.run import Run, build_model, load_run
+from coopsheaf.train.build import build_model
+from coopsheaf.train.run import Run, load_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

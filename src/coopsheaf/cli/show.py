@@ -15,13 +15,22 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from coopsheaf.train.launch import find_launch
 from coopsheaf.train.loop import EpochReport
 
 
 def say(line: str = "") -> None:
-    """One line of ordinary output."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    """One line of ordinary output; of several processes the first one speaks."""
+    if find_launch().rank == 0:
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+
+def note(line: str) -> None:
+    """One line beside the ordinary output, from the first process."""
+    if find_launch().rank == 0:
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
@@ -44,7 +53,7 @@ def _numeric(cell: str) -> bool:
 @contextmanager
 def notice(line: str, after: float = 2.0) -> Iterator[None]:
     """Say what is going on if it takes longer than people like to wait in silence."""
-    timer = threading.Timer(after, lambda: sys.stderr.write(line + "\n"))
+    timer = threading.Timer(after, lambda: note(line))
     timer.daemon = True
     timer.start()
     try:
@@ -55,8 +64,8 @@ def notice(line: str, after: float = 2.0) -> Iterator[None]:
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[EpochReport], None]]:
-    """A live bar on a terminal; now and then a plain line elsewhere."""
-    if not sys.stderr.isatty():
+    """A live bar on a terminal; now and then a plain line elsewhere, or from many processes."""
+    if not sys.stderr.isatty() or find_launch().size > 1:
         yield _plain(label)
         return
     columns = (
@@ -111,17 +120,25 @@ def stoppable() -> Iterator[Callable[[], bool]]:
         yield wanted.is_set
         return
 
-    def ask(number: int, frame: FrameType | None) -> None:
-        if wanted.is_set():
-            raise KeyboardInterrupt
-        wanted.set()
-        sys.stderr.write("\nstopping after this epoch (Ctrl-C again: at once)\n")
+    launch = find_launch()
 
-    before: Any = signal.signal(signal.SIGINT, ask)
+    def ask(number: int, frame: FrameType | None) -> None:
+        # torchrun passes a signal on that the terminal has sent to all already, and has a limit
+        # of its own for processes that do not end.
+        if wanted.is_set() and launch.size == 1:
+            raise KeyboardInterrupt
+        if not wanted.is_set():
+            hint = " (Ctrl-C again: at once)" if launch.size == 1 else ""
+            note(f"\nstopping after this epoch{hint}")
+        wanted.set()
+
+    signals = [signal.SIGINT] if launch.size == 1 else [signal.SIGINT, signal.SIGTERM]
+    before: dict[int, Any] = {number: signal.signal(number, ask) for number in signals}
     try:
         yield wanted.is_set
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def parse_splits(text: str, available: int) -> list[int]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,13 @@ from coopsheaf.cli.own import has_own, read_own
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.data.named import load_named
 from coopsheaf.data.pack import PREFIX, read_meta
+from coopsheaf.train.launch import find_launch
 from coopsheaf.train.recipe import DataConfig, Recipe, default_recipe
 from coopsheaf.train.run import run_split
+
+# Here, since Lightning sets a level of its own when it is imported.
+for logger in ("lightning.fabric", "lightning.pytorch"):
+    logging.getLogger(logger).setLevel(logging.WARNING)
 
 NAMES = {"auroc": "AUROC", "accuracy": "accuracy", "ap": "AP", "mae": "MAE"}
 
@@ -60,11 +65,13 @@ def train(command: args.Train) -> int:
                 announce=_announce,
             )
         if result.interrupted:
-            sys.stderr.write(
+            show.note(
                 f"stopped after epoch {result.epochs}; the state is in {out}. "
-                "Continue with the same command and --resume\n"
+                "Continue with the same command and --resume"
             )
             return 130
+        if find_launch().rank > 0:
+            continue  # the first process speaks and records for all
         record = runner.make_record(run, result)
         file = command.results / f"{record.model}-{record.dataset}.jsonl"
         # A run that had ended before it was resumed may have been recorded then.
@@ -109,7 +116,7 @@ def bench(command: args.Bench) -> int:
                     f"test {_score(record.test)}  ({state})"
                 )
         if done < len(splits):
-            sys.stderr.write("stopped; the same command continues where it was\n")
+            show.note("stopped; the same command continues where it was")
             return 130
     show.say(f"records: {command.results}   tables: coopsheaf report --results {command.results}")
     return 0

@@ -38,8 +38,8 @@ class Batch(NamedTuple):
 class BatchFeed(ABC):
     """Steps on parts of a graph; the loss is taken at the training nodes in each.
 
-    The batches of an epoch follow from the seed and the epoch. Several processes share them: each
-    has every ``world_size``-th, and all have equally many.
+    The batches of an epoch follow from the seed and the epoch. Several processes have equally many,
+    and each has its share of every step; the first of them computes the outputs of the whole graph.
 
     Args:
         dataset: the whole graph.
@@ -112,6 +112,8 @@ class BatchFeed(ABC):
             yield logits[batch.place.to(self.device)], self._targets(batch.nodes)
 
     def outputs(self, model: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
+        if self.rank > 0:
+            return {}
         weight = self.edge_weight
         logits = infer(
             model,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coopsheaf.checks import check_choice
+from coopsheaf.checks import check_choice, check_int
 
 OPTIMIZERS = {"adam": "Adam", "adamw": "AdamW, decoupled weight decay"}
 SCHEDULES = {
@@ -46,6 +46,8 @@ class TrainConfig:
             if not set.
         compile: run the network through ``torch.compile``: the first epoch takes minutes, the
             others are faster. Needs a C++ compiler.
+        processes: how many processes share every step; set by how the program was started
+            (``torchrun --nproc-per-node N -m coopsheaf train ...``), not by hand.
     """
 
     optimizer: str = "adam"
@@ -66,6 +68,7 @@ class TrainConfig:
     select: str | None = None
     map_weight_decay: float | None = None
     compile: bool | None = None
+    processes: int | None = None
 
     def __post_init__(self) -> None:
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
@@ -82,6 +85,8 @@ class TrainConfig:
         ):
             if getattr(self, name) < minimum:
                 raise ValueError(f"`{name}` must be at least {minimum}; got {getattr(self, name)}")
+        if self.processes is not None:
+            check_int("processes", self.processes, minimum=2)
         if self.select is not None:
             check_choice("select", self.select, SELECTIONS)
         if self.seed >= 2**32:

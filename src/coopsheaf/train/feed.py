@@ -7,11 +7,12 @@ from typing import Protocol
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.loader import DataLoader
+from torch_geometric.data import Batch
 
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.data.pack import prepared_graph
 from coopsheaf.graph import Graph
+from coopsheaf.scale.order import epoch_batches
 
 PARTS = ("train", "val", "test")
 
@@ -24,7 +25,10 @@ class Feed(Protocol):
         ...
 
     def outputs(self, model: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
-        """Logits and targets of each part of the split."""
+        """Logits and targets of each part of the split.
+
+        With several processes, this one's share of them; a part it has none of is not there.
+        """
         ...
 
     def train_targets(self) -> Tensor:
@@ -72,7 +76,10 @@ class NodeFeed:
 
 
 class GraphFeed:
-    """Mini-batches of graphs, shuffled anew in every epoch from the seed and the epoch alone."""
+    """Mini-batches of graphs, shuffled anew in every epoch from the seed and the epoch alone.
+
+    Several processes share every step, and the graphs of an evaluation.
+    """
 
     def __init__(
         self,
@@ -82,30 +89,41 @@ class GraphFeed:
         seed: int,
         device: torch.device,
         dtype: torch.dtype,
+        rank: int = 0,
+        world_size: int = 1,
     ) -> None:
         self.dataset, self.batch_size, self.seed = dataset, batch_size, seed
         self.device, self.dtype = device, dtype
+        self.rank, self.world_size = rank, world_size
 
     def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        rng = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
-        order = self.dataset.train[torch.randperm(self.dataset.train.numel(), generator=rng)]
-        yield from self._batches(model, order)
+        train = self.dataset.train
+        for batch in epoch_batches(
+            train.numel(),
+            self.batch_size,
+            seed=self.seed,
+            epoch=epoch,
+            rank=self.rank,
+            world_size=self.world_size,
+        ):
+            yield self._step(model, train[batch])
 
     def outputs(self, model: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
         out = {}
         for part in PARTS:
-            pieces = list(self._batches(model, getattr(self.dataset, part)))
-            out[part] = tuple(torch.cat(column) for column in zip(*pieces, strict=True))
-        return out  # type: ignore[return-value]
+            mine = getattr(self.dataset, part).tensor_split(self.world_size)[self.rank]
+            pieces = [self._step(model, batch) for batch in mine.split(self.batch_size)]
+            if mine.numel():
+                logits, y = (torch.cat(column) for column in zip(*pieces, strict=True))
+                out[part] = (logits, y)
+        return out
 
     def train_targets(self) -> Tensor:
         return torch.cat([self.dataset.graphs[int(i)].y for i in self.dataset.train])
 
-    def _batches(self, model: nn.Module, order: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        graphs = [self.dataset.graphs[int(i)] for i in order]
-        for batch in DataLoader(graphs, self.batch_size):
-            batch = batch.to(self.device)
-            graph = Graph(batch.edge_index, batch.num_nodes)
-            logits = model(batch.x.to(self.dtype), graph, batch.batch, batch.num_graphs)
-            y = batch.y.to(self.dtype) if batch.y.is_floating_point() else batch.y
-            yield logits, y
+    def _step(self, model: nn.Module, index: Tensor) -> tuple[Tensor, Tensor]:
+        batch = Batch.from_data_list([self.dataset.graphs[int(i)] for i in index])
+        batch = batch.to(self.device)
+        graph = Graph(batch.edge_index, batch.num_nodes)
+        logits = model(batch.x.to(self.dtype), graph, batch.batch, batch.num_graphs)
+        return logits, batch.y.to(self.dtype) if batch.y.is_floating_point() else batch.y

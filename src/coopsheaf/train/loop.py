@@ -16,9 +16,10 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from coopsheaf.train.checkpoint import CheckpointError, load_tensors, pack, save_tensors, unpack
-from coopsheaf.train.config import PRECISIONS, TrainConfig
+from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.feed import PARTS, Feed
 from coopsheaf.train.task import HIGHER_IS_BETTER, Task
+from coopsheaf.train.world import World
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,6 @@ class FitResult:
     interrupted: bool
 
 
-def make_fabric(config: TrainConfig, device: str = "auto") -> Fabric:
-    """One device with the wanted precision."""
-    precision: Any = PRECISIONS[config.precision]
-    return Fabric(accelerator=device, devices=1, precision=precision)
-
-
 def train_dtype(config: TrainConfig) -> torch.dtype:
     """The dtype of features and parameters."""
     return torch.float64 if config.precision == "64" else torch.float32
@@ -94,7 +89,8 @@ def fit(
         feed: the data.
         task: loss and metric.
         config: the settings.
-        fabric: device and precision.
+        fabric: device, precision and processes. With several, each sees its share of every step,
+            all have the same parameters, and the first one writes.
         state_path: where the state goes every ``checkpoint_seconds``, and at the end.
         identity: what the state belongs to; resuming something else is an error.
         resume: continue from ``state_path`` if it is there.
@@ -107,25 +103,32 @@ def fit(
         model.compile()
     wrapped, optimizer = fabric.setup(model, optimizer)
     plateau = _make_plateau(optimizer, task, config)
-    weight = task.class_weight(feed.train_targets()) if config.class_weights else None
+    weight = None
+    if config.class_weights:
+        weight = task.class_weight(feed.train_targets()).to(train_dtype(config))
     state, best = FitState(), _copy(model)
-    if resume and state_path is not None and state_path.exists():
-        state, best = _restore(state_path, identity, model, optimizer, plateau)
+    world = World(fabric)
+    if resume and state_path is not None:
+        path = state_path
+        kept = world.by_first(lambda: _read(path, identity) if path.exists() else None)
+        if kept is not None:
+            state, best = _restore(path, *kept, model, optimizer, plateau, world)
 
     def save() -> None:
         if state_path is not None:
-            _save(state_path, identity, model, optimizer, plateau, state, best)
+            _save(state_path, identity, model, optimizer, plateau, state, best, world)
 
     interrupted = False
     start, before = time.monotonic(), state.seconds
     last_save = start
     while state.epoch < config.epochs and not _out_of_patience(state, config):
         _set_learning_rate(optimizer, config, state.epoch)
-        loss = _train_epoch(wrapped, feed, task, optimizer, fabric, config, weight, state.epoch)
+        loss = _train_epoch(wrapped, feed, task, optimizer, world, config, weight, state.epoch)
+        world.align(model)
         state.epoch += 1
         if state.epoch % config.eval_every == 0 or state.epoch == config.epochs:
             with torch.no_grad():
-                scores, val_loss = _evaluate(wrapped, feed, task)
+                scores, val_loss = _evaluate(model, feed, task, world)
             scores["val_loss"] = val_loss
             state.history.append([state.epoch, loss, *(scores[part] for part in PARTS)])
             if _better(scores, state.best, task, config):
@@ -135,10 +138,11 @@ def fit(
             state.seconds = before + time.monotonic() - start
             if report is not None:
                 report(_report(state, config, loss, scores["val"]))
-        if should_stop is not None and should_stop():
-            interrupted = True
+        due = world.is_first and time.monotonic() - last_save >= checkpoint_seconds
+        interrupted, due = world.any(should_stop is not None and should_stop(), due)
+        if interrupted:
             break
-        if time.monotonic() - last_save >= checkpoint_seconds:
+        if due:
             save()
             last_save = time.monotonic()
     state.seconds = before + time.monotonic() - start
@@ -159,15 +163,21 @@ def fit(
 @torch.no_grad()
 def evaluate(model: nn.Module, feed: Feed, task: Task) -> dict[str, float]:
     """The metric on each whole part of the split."""
-    return _evaluate(model, feed, task)[0]
+    model.eval()
+    return {part: task.score(*pair) for part, pair in feed.outputs(model).items()}
 
 
-def _evaluate(model: nn.Module, feed: Feed, task: Task) -> tuple[dict[str, float], float]:
+def _evaluate(
+    model: nn.Module, feed: Feed, task: Task, world: World
+) -> tuple[dict[str, float], float]:
     """The metric on each whole part of the split, and the loss on its validation part."""
     model.eval()
-    outputs = feed.outputs(model)
+    with world.fabric.autocast():
+        # The network itself: wrapped for several processes, it would wait for all of them.
+        outputs = world.join(feed.outputs(model), PARTS)
     scores = {part: task.score(*pair) for part, pair in outputs.items()}
     logits, y = outputs["val"]
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     loss = task.loss(logits, y).item() if len(y) else math.nan
     model.train()
     return scores, loss
@@ -178,22 +188,25 @@ def _train_epoch(
     feed: Feed,
     task: Task,
     optimizer: Optimizer,
-    fabric: Fabric,
+    world: World,
     config: TrainConfig,
     weight: Tensor | None,
     epoch: int,
 ) -> float:
     model.train()
-    total, count = 0.0, 0
+    total, count = 0.0, 0.0
     for logits, y in feed.steps(model, epoch):
-        loss = task.loss(logits, y, weight)
+        mass = task.mass(y, weight)
+        # Without samples of its own a process still takes part: others have some.
+        loss = task.loss(logits, y, weight) if mass else logits.sum() * 0
         optimizer.zero_grad(set_to_none=True)
-        fabric.backward(loss)
+        world.fabric.backward(world.balance(loss, mass))
         if config.clip is not None:
-            fabric.clip_gradients(model, optimizer, max_norm=config.clip)
+            world.fabric.clip_gradients(model, optimizer, max_norm=config.clip)
         optimizer.step()
-        total, count = total + loss.item() * len(y), count + len(y)
-    mean = total / count
+        total, count = total + loss.item() * mass, count + mass
+    total, count = world.sum(total, count)
+    mean = total / count if count else math.nan
     if not math.isfinite(mean):
         raise ValueError(
             f"the loss became {mean} in epoch {epoch + 1}; lower `train.lr` or set `train.clip`"
@@ -274,7 +287,12 @@ def _save(
     plateau: ReduceLROnPlateau | None,
     state: FitState,
     best: dict[str, Tensor],
+    world: World,
 ) -> None:
+    drawn = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        drawn["cuda"] = torch.cuda.get_rng_state()
+    everyone = world.gather(drawn)
     moments = {
         f"{index}.{name}": value
         for index, values in optimizer.state_dict()["state"].items()
@@ -284,31 +302,36 @@ def _save(
         **pack("model", model.state_dict()),
         **pack("best", best),
         **pack("optimizer", moments),
-        "rng/cpu": torch.get_rng_state(),
     }
-    if torch.cuda.is_available():
-        tensors["rng/cuda"] = torch.cuda.get_rng_state()
+    for rank, states in enumerate(everyone):
+        tensors |= pack(f"rng/{rank}", states)
     if plateau is not None:
         keep = ("best", "num_bad_epochs", "last_epoch", "_last_lr", "cooldown_counter")
         state.plateau = {key: plateau.state_dict()[key] for key in keep}
     rates = [group["lr"] for group in optimizer.param_groups]
     meta = {"identity": identity, "state": asdict(state), "rates": rates}
-    save_tensors(path, tensors, meta)
+    world.by_first(lambda: save_tensors(path, tensors, meta))
 
 
-def _restore(
-    path: Path,
-    identity: str,
-    model: nn.Module,
-    optimizer: Any,
-    plateau: ReduceLROnPlateau | None,
-) -> tuple[FitState, dict[str, Tensor]]:
+def _read(path: Path, identity: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     tensors, meta = load_tensors(path)
     if meta.get("identity") != identity:
         raise CheckpointError(
             f"{path}: the state of another run (other settings, data or split); "
             "choose another folder, or start without --resume"
         )
+    return tensors, meta
+
+
+def _restore(
+    path: Path,
+    tensors: dict[str, Tensor],
+    meta: dict[str, Any],
+    model: nn.Module,
+    optimizer: Any,
+    plateau: ReduceLROnPlateau | None,
+    world: World,
+) -> tuple[FitState, dict[str, Tensor]]:
     try:
         model.load_state_dict(unpack("model", tensors))
         best = unpack("best", tensors)
@@ -323,9 +346,10 @@ def _restore(
             group["lr"] = rate
         if plateau is not None:
             plateau.load_state_dict(state.plateau)
-        torch.set_rng_state(tensors["rng/cpu"])
-        if "rng/cuda" in tensors and torch.cuda.is_available():
-            torch.cuda.set_rng_state(tensors["rng/cuda"])
+        drawn = unpack(f"rng/{world.rank}", tensors)
+        torch.set_rng_state(drawn["cpu"])
+        if "cuda" in drawn and torch.cuda.is_available():
+            torch.cuda.set_rng_state(drawn["cuda"])
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         raise CheckpointError(f"{path}: does not fit this model ({reason})") from None

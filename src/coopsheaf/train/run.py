@@ -10,25 +10,27 @@ import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch_geometric
-from torch import Tensor, nn
+from torch import nn
 
 import coopsheaf
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.files import write_json
-from coopsheaf.models.network import Network
 from coopsheaf.models.registry import find_model
 from coopsheaf.scale.feeds import BatchFeed, make_batch_feed
+from coopsheaf.scale.order import derive_seed
+from coopsheaf.train.build import Rescaled, build_model, build_network
 from coopsheaf.train.checkpoint import CheckpointError, load_tensors, save_tensors
 from coopsheaf.train.feed import Feed, GraphFeed, NodeFeed
-from coopsheaf.train.loop import EpochReport, FitResult, fit, make_fabric, train_dtype
+from coopsheaf.train.loop import EpochReport, FitResult, fit, train_dtype
 from coopsheaf.train.recipe import Recipe, recipe_from_mapping
 from coopsheaf.train.task import Task
+from coopsheaf.train.world import ProcessLost, World, is_lost, make_fabric
 
 FORMAT = 1
 
@@ -52,65 +54,16 @@ class Run:
     info: dict[str, Any] = field(repr=False)
 
 
-class Rescaled(nn.Module):
-    """A network whose outputs are in the units of the targets it was trained on.
-
-    Networks start with outputs around zero and move in small steps: prices in the thousands
-    would take them for ever.
-    """
-
-    def __init__(self, network: Network, out_channels: int) -> None:
-        super().__init__()
-        self.network = network
-        self.register_buffer("shift", torch.zeros(out_channels))
-        self.register_buffer("scale", torch.ones(out_channels))
-
-    @torch.no_grad()
-    def fit(self, y: Tensor) -> None:
-        """Take mean and deviation from the training targets, ``(n,)`` or ``(n, k)``, NaN aside."""
-        for k, column in enumerate(y.reshape(y.shape[0], -1).unbind(1)):
-            known = column[~torch.isnan(column)]
-            if known.numel():
-                self.get_buffer("shift")[k] = known.mean()
-                spread = known.std(correction=0)
-                self.get_buffer("scale")[k] = spread if spread > 0 else 1.0
-
-    def map_learners(self) -> list[nn.Module]:
-        return self.network.map_learners()
-
-    def forward(self, *arguments: Any, **options: Any) -> Tensor:
-        return self.finish(self.network(*arguments, **options))
-
-    def finish(self, outputs: Tensor) -> Tensor:
-        """From outputs of the network to the units of the targets."""
-        return outputs * self.get_buffer("scale") + self.get_buffer("shift")
-
-
-def _build(
-    recipe: Recipe, in_channels: int, out_channels: int, *, graph_level: bool, task: str
-) -> nn.Module:
-    model = recipe.model.build(in_channels, out_channels, graph_level=graph_level)
-    if task == "regression":
-        model = Rescaled(model, out_channels)
-    return model.to(train_dtype(recipe.train))
-
-
-def build_model(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> nn.Module:
-    """The recipe's network for a dataset, its parameters drawn from the recipe's seed."""
-    torch.manual_seed(recipe.train.seed)
-    return _build(
-        recipe,
-        dataset.num_features,
-        dataset.out_channels,
-        graph_level=isinstance(dataset, GraphDataset),
-        task=dataset.task,
-    )
-
-
 def make_feed(
-    dataset: NodeDataset | GraphDataset, split: int, recipe: Recipe, device: torch.device
+    dataset: NodeDataset | GraphDataset,
+    split: int,
+    recipe: Recipe,
+    device: torch.device,
+    *,
+    rank: int = 0,
+    world_size: int = 1,
 ) -> Feed:
-    """One split of a dataset as the training loop wants it."""
+    """One split of a dataset as the training loop wants it; a share of it in several processes."""
     dtype = train_dtype(recipe.train)
     if isinstance(dataset, GraphDataset):
         if recipe.batch.is_set:
@@ -124,6 +77,8 @@ def make_feed(
             seed=recipe.train.seed,
             device=device,
             dtype=dtype,
+            rank=rank,
+            world_size=world_size,
         )
     if recipe.batch.is_set:
         if recipe.batch.kind == "neighbours" and not find_model(recipe.model_name).directed:
@@ -131,8 +86,21 @@ def make_feed(
                 "`batch.kind` 'neighbours' samples edges in one direction, which "
                 f"{recipe.model_name!r} does not take; choose 'clusters' or 'nodes'"
             )
-        seed = recipe.train.seed
-        return make_batch_feed(dataset, split, recipe.batch, seed=seed, device=device, dtype=dtype)
+        return make_batch_feed(
+            dataset,
+            split,
+            recipe.batch,
+            seed=recipe.train.seed,
+            device=device,
+            dtype=dtype,
+            rank=rank,
+            world_size=world_size,
+        )
+    if world_size > 1:
+        raise ValueError(
+            "several processes share the batches of a step, and there are none; cut the graph with "
+            "e.g. --set batch.kind=clusters, or start one process"
+        )
     return NodeFeed(dataset, split, device=device, dtype=dtype)
 
 
@@ -166,27 +134,31 @@ def run_split(
             (:meth:`coopsheaf.scale.BatchFeed.summary`), which ``run.json`` holds too.
     """
     fabric = make_fabric(recipe.train, device)
+    world = World(fabric)
+    recipe = _with_processes(recipe, world.size)
     model = build_model(recipe, dataset)
     task = Task(dataset.task, dataset.metric)
-    feed = make_feed(dataset, split, recipe, fabric.device)
+    ranks = {"rank": world.rank, "world_size": world.size}
+    feed = make_feed(dataset, split, recipe, fabric.device, **ranks)
     if isinstance(model, Rescaled):
         model.fit(feed.train_targets())
     _reset_peak_memory()
     info = describe(recipe, dataset, split, model)
     info |= extra or {}
     if isinstance(feed, BatchFeed):
-        info["batches"] = feed.summary(model)
-        if announce is not None:
+        info["batches"] = world.by_first(lambda: feed.summary(model))
+        if announce is not None and world.is_first:
             announce(info["batches"])
-    state_path = None if out is None else out / "state.safetensors"
     identity = run_identity(recipe, dataset, split)
+    state_path = None
     if out is not None:
-        if (out / "run.json").exists():
-            finished = _continue(out, identity, resume)
-            if finished is not None:
-                return finished
-        write_json(out / "run.json", info | {"status": "running", "identity": identity})
-    torch.manual_seed(recipe.train.seed)  # dropout does not depend on how the model was drawn
+        state_path = out / "state.safetensors"
+        finished = world.by_first(lambda: _enter(out, identity, info, resume))
+        if finished is not None:
+            return finished
+    # Dropout does not depend on how the model was drawn, and differs between processes.
+    seed = recipe.train.seed
+    torch.manual_seed(seed if world.is_first else derive_seed(seed, world.rank))
     try:
         result = fit(
             model,
@@ -198,24 +170,67 @@ def run_split(
             identity=identity,
             resume=resume,
             checkpoint_seconds=checkpoint_seconds,
-            report=report,
+            report=report if world.is_first else None,
             should_stop=should_stop,
         )
-    except Exception:
-        if out is not None and state_path is not None and not state_path.exists():
+    except Exception as error:
+        if world.is_first and out is not None and state_path and not state_path.exists():
             _discard(out)  # there is nothing to resume
+        if world.size > 1 and is_lost(error):
+            raise ProcessLost(_whats_left(state_path)) from None
         raise
     status = "interrupted" if result.interrupted else "finished"
     info |= {"status": status, "identity": identity, "result": asdict(result)}
     info["peak_mb"] = peak_memory_mb()
     model.eval()
     run = Run(model, recipe, task, dataset.class_names, info)
-    if out is not None and not result.interrupted:
+    if out is not None:
+        world.by_first(lambda: _leave(run, out))
+    return run, result
+
+
+def _with_processes(recipe: Recipe, count: int) -> Recipe:
+    """How many processes share a step decides what comes out, so it belongs to the settings."""
+    wanted = recipe.train.processes
+    if wanted is not None and wanted != count:
+        raise ValueError(
+            f"`train.processes` must be {count}, as many as were started; got {wanted}. Start them "
+            f"with: torchrun --nproc-per-node {wanted} -m coopsheaf train ..."
+        )
+    return recipe if count == 1 else replace(recipe, train=replace(recipe.train, processes=count))
+
+
+def _enter(
+    out: Path, identity: str, info: dict[str, Any], resume: bool
+) -> tuple[Run, FitResult] | None:
+    """Announce a run in its folder, unless it has ended there already."""
+    if (out / "run.json").exists():
+        finished = _continue(out, identity, resume)
+        if finished is not None:
+            return finished
+    write_json(out / "run.json", info | {"status": "running", "identity": identity})
+    return None
+
+
+def _leave(run: Run, out: Path) -> None:
+    """Write what came of a run."""
+    if run.info["status"] == "finished":
         save_run(run, out)
         (out / "state.safetensors").unlink(missing_ok=True)
-    elif out is not None:
-        write_json(out / "run.json", info)
-    return run, result
+    else:
+        write_json(out / "run.json", run.info)
+
+
+def _whats_left(state_path: Path | None) -> str:
+    """What to do after a process was lost."""
+    text = "another process of this run has ended before its time"
+    if state_path is None or not state_path.exists():
+        return f"{text}, before any state was written; start again"
+    epoch = load_tensors(state_path)[1]["state"]["epoch"]
+    return (
+        f"{text}; the state after epoch {epoch} is in {state_path.parent}. Continue with the same "
+        "command and --resume"
+    )
 
 
 def save_run(run: Run, out: Path) -> None:
@@ -340,7 +355,7 @@ def load_run(folder: Path) -> Run:
     try:
         recipe = recipe_from_mapping(info["recipe"], f"{folder / 'run.json'}")
         find_model(recipe.model_name)
-        model = _build(
+        model = build_network(
             recipe,
             info["in_channels"],
             info["out_channels"],

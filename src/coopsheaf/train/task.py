@@ -57,6 +57,14 @@ class Task:
             return F.binary_cross_entropy_with_logits(logits, y)
         return F.l1_loss(logits, y)
 
+    def mass(self, y: Tensor, class_weight: Tensor | None = None) -> float:
+        """What the mean in :meth:`loss` is divided by: so many samples, or the sum of weights."""
+        if self.kind == "multiclass" and class_weight is not None:
+            return class_weight[y].sum().item()
+        if self.kind in ("binary", "multiclass"):
+            return float(len(y))
+        return float((~torch.isnan(y)).sum().item())
+
     def score(self, logits: Tensor, y: Tensor) -> float:
         """The metric of ``(n, out)`` logits; NaN if it is not defined."""
         # Double precision keeps large logits apart after the sigmoid.

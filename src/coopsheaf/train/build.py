@@ -1,0 +1,69 @@
+"""From a recipe to a network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.models.network import Network
+from coopsheaf.train.loop import train_dtype
+from coopsheaf.train.recipe import Recipe
+
+
+class Rescaled(nn.Module):
+    """A network whose outputs are in the units of the targets it was trained on.
+
+    Networks start with outputs around zero and move in small steps: prices in the thousands
+    would take them for ever.
+    """
+
+    def __init__(self, network: Network, out_channels: int) -> None:
+        super().__init__()
+        self.network = network
+        self.register_buffer("shift", torch.zeros(out_channels))
+        self.register_buffer("scale", torch.ones(out_channels))
+
+    @torch.no_grad()
+    def fit(self, y: Tensor) -> None:
+        """Take mean and deviation from the training targets, ``(n,)`` or ``(n, k)``, NaN aside."""
+        for k, column in enumerate(y.reshape(y.shape[0], -1).unbind(1)):
+            known = column[~torch.isnan(column)]
+            if known.numel():
+                self.get_buffer("shift")[k] = known.mean()
+                spread = known.std(correction=0)
+                self.get_buffer("scale")[k] = spread if spread > 0 else 1.0
+
+    def map_learners(self) -> list[nn.Module]:
+        return self.network.map_learners()
+
+    def forward(self, *arguments: Any, **options: Any) -> Tensor:
+        return self.finish(self.network(*arguments, **options))
+
+    def finish(self, outputs: Tensor) -> Tensor:
+        """From outputs of the network to the units of the targets."""
+        return outputs * self.get_buffer("scale") + self.get_buffer("shift")
+
+
+def build_network(
+    recipe: Recipe, in_channels: int, out_channels: int, *, graph_level: bool, task: str
+) -> nn.Module:
+    """The recipe's network for data of these sizes, with whatever parameters come."""
+    model = recipe.model.build(in_channels, out_channels, graph_level=graph_level)
+    if task == "regression":
+        model = Rescaled(model, out_channels)
+    return model.to(train_dtype(recipe.train))
+
+
+def build_model(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> nn.Module:
+    """The recipe's network for a dataset, its parameters drawn from the recipe's seed."""
+    torch.manual_seed(recipe.train.seed)
+    return build_network(
+        recipe,
+        dataset.num_features,
+        dataset.out_channels,
+        graph_level=isinstance(dataset, GraphDataset),
+        task=dataset.task,
+    )

@@ -1,0 +1,60 @@
+"""Several processes of one run, as ``torchrun`` would start them, but at once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+from collections.abc import Callable
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import torch
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def start_processes(
+    count: int, body: Callable[..., None], folder: Path, *arguments: Any
+) -> list[BaseProcess]:
+    """Start ``body(folder, *arguments)`` ``count`` times, forked with everything imported."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["coopsheaf.train.run", "coopsheaf.bench.runner", "train.small"])
+    port = free_port()
+    processes = []
+    for rank in range(count):
+        environment = {
+            "TORCHELASTIC_RUN_ID": "test",
+            "RANK": str(rank),
+            "LOCAL_RANK": str(rank),
+            "GROUP_RANK": "0",
+            "WORLD_SIZE": str(count),
+            "LOCAL_WORLD_SIZE": str(count),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            # The server that forks was started with the environment of another test.
+            "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"],
+        }
+        process = context.Process(target=_start, args=(environment, body, folder, *arguments))
+        process.start()
+        processes.append(process)
+    return processes
+
+
+def run_processes(count: int, body: Callable[..., None], folder: Path, *arguments: Any) -> None:
+    """The same, to the end."""
+    processes = start_processes(count, body, folder, *arguments)
+    for process in processes:
+        process.join(120)
+    assert [process.exitcode for process in processes] == [0] * count
+
+
+def _start(environment: dict[str, str], body: Callable[..., None], *arguments: Any) -> None:
+    torch.set_num_threads(1)
+    os.environ.update(environment)
+    body(*arguments)
