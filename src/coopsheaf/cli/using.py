@@ -10,7 +10,10 @@ import torch
 from coopsheaf.cli import args, show
 from coopsheaf.cli.run_data import find_data
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.pack import prepared_graph
 from coopsheaf.files import write_atomically
+from coopsheaf.scale.config import CHUNK
+from coopsheaf.scale.inference import infer
 from coopsheaf.train.checkpoint import CheckpointError
 from coopsheaf.train.loop import evaluate as evaluate_feed
 from coopsheaf.train.run import Run, load_run, make_feed, read_result
@@ -75,8 +78,8 @@ def _csv(run: Run, ids: tuple[str, ...], logits: torch.Tensor) -> str:
     return text.getvalue()
 
 
-@torch.no_grad()
 def _logits(run: Run, dataset: NodeDataset) -> torch.Tensor:
+    """Outputs at all nodes, in bounded memory."""
     dtype = next(run.model.parameters()).dtype
     if dataset.num_features != run.info["in_channels"]:
         raise CheckpointError(
@@ -84,5 +87,10 @@ def _logits(run: Run, dataset: NodeDataset) -> torch.Tensor:
             f"{run.info['in_channels']}"
         )
     weight = dataset.edge_weight
-    weight = None if weight is None else weight.to(dtype)
-    return run.model(dataset.x.to(dtype), dataset.edge_index, edge_weight=weight)
+    return infer(
+        run.model,
+        dataset.x,
+        prepared_graph(dataset),
+        edge_weight=None if weight is None else weight.to(dtype),
+        chunk=run.recipe.batch.chunk or CHUNK,
+    )

@@ -117,7 +117,7 @@ class BatchFeed(ABC):
         weight = self.edge_weight
         logits = infer(
             model,
-            self.x if isinstance(unwrap(model)[0], CSNN) else self.x.to(self.device, self.dtype),
+            self.x,
             self.graph.to(self.device),
             edge_weight=None if weight is None else weight.to(self.device),
             chunk=self.chunk,

@@ -48,7 +48,7 @@ def infer(
 
     Args:
         model: a network for node outputs, wrapped or not.
-        x: ``(n, in_channels)``; may be a mapped file.
+        x: ``(n, in_channels)``, of any dtype; may be a mapped file.
         graph: the whole graph.
         edge_weight: ``(m,)``.
         chunk: nodes at a time.
@@ -61,7 +61,8 @@ def infer(
     model.eval()
     try:
         if not isinstance(network, CSNN):
-            return model(x, graph, edge_weight=edge_weight)
+            like = next(network.parameters(), x)
+            return model(x.to(like.device, like.dtype), graph, edge_weight=edge_weight)
         if network.pool is not None:
             raise ValueError("`model` must give outputs for nodes; it pools them")
         if network.pe_channels:

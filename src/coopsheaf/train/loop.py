@@ -123,7 +123,7 @@ def fit(
     last_save = start
     while state.epoch < config.epochs and not _out_of_patience(state, config):
         _set_learning_rate(optimizer, config, state.epoch)
-        loss = _train_epoch(wrapped, feed, task, optimizer, world, config, weight, state.epoch)
+        loss = train_epoch(wrapped, feed, task, optimizer, world, config, weight, state.epoch)
         world.align(model)
         state.epoch += 1
         if state.epoch % config.eval_every == 0 or state.epoch == config.epochs:
@@ -183,7 +183,7 @@ def _evaluate(
     return scores, loss
 
 
-def _train_epoch(
+def train_epoch(
     model: Any,
     feed: Feed,
     task: Task,
@@ -193,6 +193,7 @@ def _train_epoch(
     weight: Tensor | None,
     epoch: int,
 ) -> float:
+    """The steps of one epoch; returns the mean loss over the samples of all processes."""
     model.train()
     total, count = 0.0, 0.0
     for logits, y in feed.steps(model, epoch):

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from lightning.fabric import Fabric
 from lightning.fabric.plugins.precision import DoublePrecision
-from lightning.fabric.strategies import DDPStrategy
+from lightning.fabric.strategies.ddp import DDPStrategy
 from torch import Tensor, nn
 
 from coopsheaf.train.config import PRECISIONS, TrainConfig
@@ -98,18 +98,19 @@ class World:
         """What ``work`` returns in the first process; an error there ends all."""
         if self.size == 1:
             return work()
-        result, error = None, None
+        results: list[T] = []
+        error = None
         if self.is_first:
             try:
-                result = work()
+                results = [work()]
             except Exception as caught:
                 error = caught
-        result, failed = self.fabric.broadcast((result, error is not None))
+        results = self.fabric.broadcast(results)
         if error is not None:
             raise error
-        if failed:
+        if not results:
             raise FirstFailed
-        return result
+        return results[0]
 
     def align(self, model: nn.Module) -> None:
         """Give all processes the buffers of the first one, such as running means."""
