@@ -48,10 +48,15 @@ from coopsheaf.scale import BatchConfig, infer, make_batch_feed
 EDGES = (100_000, 316_000, 1_000_000, 3_160_000, 10_000_000)
 EDGES_PER_NODE = 10
 CHANNELS, STALK_DIM, LAYERS = 32, 3, 2
+ORDERS = (
+    "communities",
+    "random",
+)  # of the nodes: neighbours near each other in memory, or anywhere
 
 
-def make_data(edges: int) -> NodeDataset:
-    return heterophilic_communities(edges // EDGES_PER_NODE, edges, seed=SEED)
+def make_data(edges: int, order: str = "random") -> NodeDataset:
+    shuffle = order == "random"
+    return heterophilic_communities(edges // EDGES_PER_NODE, edges, shuffle=shuffle, seed=SEED)
 
 
 def make_model(dataset: NodeDataset, *, again: bool = False) -> CSNN:
@@ -96,11 +101,13 @@ def count_products(step: Callable[[], None]) -> int:
     return count
 
 
-def measure_steps(edges: int, threads: int, repeats: int, again: bool) -> dict[str, Any]:
+def measure_steps(
+    edges: int, order: str, threads: int, repeats: int, again: bool
+) -> dict[str, Any]:
     """Seconds of a training step and of its sparse products; peak memory above an empty process."""
     clock, empty = start(threads)
     begin = clock()
-    dataset = make_data(edges)
+    dataset = make_data(edges, order)
     generate = clock() - begin
     graph = Graph(dataset.edge_index, dataset.num_nodes)
     prepared = peak_bytes()
@@ -230,20 +237,25 @@ def format_tables(records: list[dict[str, Any]]) -> str:
         verdict = "met" if value <= limit else "missed"
         goals.append((goal, f"{value:.3g}{unit}", f"at most {limit:g}{unit}", verdict))
 
-    if kinds["steps"]:
+    for order in ORDERS:
+        steps = [r for r in kinds["steps"] if r["order"] == order]
+        if not steps:
+            continue
         rows = [
             ("edges", "nodes", "step s", "products s", "number", "ratio", "peak MB", "total MB")
         ]
-        for r in kinds["steps"]:
+        for r in steps:
             sizes = (f"{r['edges']:,}", f"{r['edges'] // EDGES_PER_NODE:,}")
             times = (f"{r['step_s']:.3f}", f"{r['products_s']:.3f}", str(r["products"]))
             memory = (f"{r['peak_mb']:,.0f}", f"{r['total_mb']:,.0f}")
             rows.append((*sizes, *times, f"{r['ratio']:.2f}", *memory))
-        blocks.append("full-batch training steps\n" + aligned(rows, ">>>>>>>>"))
-        ratios = [r["ratio"] for r in kinds["steps"]]
-        judge("largest over smallest ratio", max(ratios) / min(ratios), 1.5)
-        judge("slope of memory", slope(kinds["steps"], "peak_mb"), 1.05)
-        judge("memory of the largest", max(r["total_mb"] for r in kinds["steps"]) / 1024, 16, " GB")
+        where = "random order" if order == "random" else "the order of their communities"
+        title = f"full-batch training steps, nodes in {where}"
+        blocks.append(f"{title}\n" + aligned(rows, ">>>>>>>>"))
+        ratios = [r["ratio"] for r in steps]
+        judge(f"largest over smallest ratio, {order}", max(ratios) / min(ratios), 1.5)
+        judge(f"slope of memory, {order}", slope(steps, "peak_mb"), 1.05)
+        judge(f"largest memory, {order}", max(r["total_mb"] for r in steps) / 1024, 16, " GB")
     if kinds["outputs"]:
         rows = [("edges", "whole s", "chunks s", "whole MB", "chunks MB", "difference")]
         for r in kinds["outputs"]:
@@ -272,13 +284,21 @@ def draw(records: list[dict[str, Any]], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    steps = sorted((r for r in records if r["what"] == "steps"), key=lambda r: r["edges"])
-    batches = sorted((r for r in records if r["what"] == "batches"), key=lambda r: r["edges"])
+    def points(what: str, **like: str) -> list[dict[str, Any]]:
+        chosen = (r for r in records if r["what"] == what)
+        chosen = (r for r in chosen if all(r[key] == value for key, value in like.items()))
+        return sorted(chosen, key=lambda r: r["edges"])
+
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), constrained_layout=True)
-    edges = [r["edges"] for r in steps]
-    left.loglog(edges, [r["step_s"] for r in steps], "o-", label="training step")
-    left.loglog(edges, [r["products_s"] for r in steps], "s--", label="its sparse products alone")
+    for order, colour in zip(ORDERS, ("C0", "C1"), strict=True):
+        steps = points("steps", order=order)
+        edges = [r["edges"] for r in steps]
+        left.loglog(edges, [r["step_s"] for r in steps], "o-", c=colour, label=f"step, {order}")
+        alone = [r["products_s"] for r in steps]
+        left.loglog(edges, alone, "s--", c=colour, label="its sparse products alone")
     left.set_ylabel("seconds")
+    steps, batches = points("steps", order=ORDERS[0]) or points("steps"), points("batches")
+    edges = [r["edges"] for r in steps]
     right.loglog(edges, [r["peak_mb"] / 1024 for r in steps], "o-", label="whole graph")
     if batches:
         sizes = [r["peak_mb"] / 1024 for r in batches]
@@ -303,6 +323,7 @@ def main() -> None:
     )
     add("--threads", type=positive, default=1, help="default: 1")
     add("--repeats", type=positive, default=3, help="timed steps per size; default: 3")
+    add("--order", nargs="+", choices=ORDERS, default=[*ORDERS], help="of nodes; default: both")
     add("--checkpoint-layers", action="store_true", help="compute layers again on the way back")
     add("--skip", nargs="+", choices=("steps", "outputs", "batches"), default=[], help="leave out")
     add(
@@ -338,9 +359,11 @@ def measure(args: argparse.Namespace) -> list[dict[str, Any]]:
     for edges in sorted(set(args.edges)):
         report(f"{edges:,} edges ...")
         if "steps" not in args.skip:
-            again = args.checkpoint_layers
-            found = in_fresh_process(measure_steps, edges, args.threads, args.repeats, again)
-            keep("steps", edges, {"checkpoint_layers": again, **found})
+            for order in args.order:
+                options = (edges, order, args.threads, args.repeats, args.checkpoint_layers)
+                found = in_fresh_process(measure_steps, *options)
+                again = args.checkpoint_layers
+                keep("steps", edges, {"order": order, "checkpoint_layers": again, **found})
         if "outputs" not in args.skip:
             keep("outputs", edges, in_fresh_process(measure_outputs, edges, args.threads))
         if "batches" not in args.skip:

@@ -46,6 +46,13 @@ def test_communities_hold_most_edges() -> None:
     assert (clusters[source] == clusters[target]).double().mean() > 0.85
 
 
+def test_unshuffled_neighbours_are_near() -> None:
+    dataset = heterophilic_communities(**SMALL, shuffle=False)
+    source, target = dataset.edge_index
+    assert (source // 200 == target // 200).double().mean() > 0.85
+    assert 0.07 < statistics(dataset)["edge_homophily"] < 0.13
+
+
 def test_the_seed_decides() -> None:
     one, two, other = (heterophilic_communities(**SMALL, seed=seed) for seed in (1, 1, 2))
     assert torch.equal(one.edge_index, two.edge_index)
