@@ -82,3 +82,12 @@ def test_bad_input_of_the_noisy_path(
     program: Program, words: tuple[str, ...], message: str
 ) -> None:
     assert message in program("noisy-path", *words).error
+
+
+def test_a_figure_that_cannot_be_drawn_is_refused_first(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coopsheaf.cli.squash.find_spec", lambda name: None)
+    for command in ("squash", "noisy-path"):
+        error = program(command, "--figure", "x.svg").error
+        assert error == "--figure needs matplotlib: pip install 'coopsheaf[viz]'"

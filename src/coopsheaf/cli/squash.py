@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -134,7 +135,12 @@ def _budget(command: args.Squash) -> Budget:
 
 
 def _check_figure(path: Any) -> None:
-    if path is not None and path.suffix.lower() not in (".svg", ".pdf", ".png"):
+    """Before the work, not after it."""
+    if path is None:
+        return
+    if find_spec("matplotlib") is None:
+        raise ValueError("--figure needs matplotlib: pip install 'coopsheaf[viz]'")
+    if path.suffix.lower() not in (".svg", ".pdf", ".png"):
         raise ValueError(f"--figure must end in .svg, .pdf or .png; got {path.name!r}")
 
 
