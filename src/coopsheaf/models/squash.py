@@ -117,13 +117,18 @@ def _gin(conv: Any, x: Tensor, size: int, forest: Forest) -> Tensor:
 
 
 def _gat(conv: Any, x: Tensor, size: int, forest: Forest) -> Tensor:
-    z = conv.lin(x).unflatten(1, (conv.heads, -1))  # (n, heads, c)
-    at_source, at_target = (z * conv.att_src).sum(-1), (z * conv.att_dst).sum(-1)  # (n, heads)
+    z = conv.lin(x)  # (n, heads·c)
+    # The scores of all heads as one product: each has its own part of z.
+    att = torch.cat([conv.att_src, conv.att_dst])  # (2, heads, c)
+    score = z @ torch.cat([torch.block_diag(*part.unsqueeze(2)) for part in att], dim=1)
+    at_source, at_target = score.split(conv.heads, dim=1)  # (n, heads)
     inner = min(size, forest.up_to(forest.depth - 1))
-    heard = torch.cat([z[:inner].unsqueeze(1), _children(z, forest)], dim=1)
     score = torch.cat([at_source[:inner].unsqueeze(1), _children(at_source, forest)], dim=1)
     score = F.leaky_relu(score + at_target[:inner].unsqueeze(1), conv.negative_slope)
-    y = (score.softmax(dim=1).unsqueeze(-1) * heard).sum(1)  # (inner, heads, c)
+    share = score.softmax(dim=1).unsqueeze(-1)  # (inner, 3, heads, 1)
+    z = z.unflatten(1, (conv.heads, -1))
+    own, first, second = z[:inner], *_children(z, forest).unbind(1)
+    y = share[:, 0] * own + share[:, 1] * first + share[:, 2] * second
     # A leaf hears itself alone.
     return torch.cat([y, z[inner:size]]).flatten(1) + conv.bias
 
