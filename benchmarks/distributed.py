@@ -28,6 +28,7 @@ from train_step import SEED, aligned, positive, report, write_json_lines
 
 from coopsheaf.data.communities import heterophilic_communities
 from coopsheaf.data.pack import read_pack, write_pack
+from coopsheaf.memory import keep_freed_memory
 from coopsheaf.scale import BatchConfig, make_batch_feed
 from coopsheaf.scale.partition import partition
 from coopsheaf.train.config import TrainConfig
@@ -41,6 +42,7 @@ WANTED = 1.6
 def train(folder: Path, size: int, epochs: int) -> dict[str, Any] | None:
     """One process: epochs as the training loop does them, the first one aside."""
     torch.set_num_threads(1)
+    keep_freed_memory()  # as the command line does
     config = TrainConfig()
     fabric = make_fabric(config, "cpu")
     world = World(fabric)

@@ -32,6 +32,7 @@ from train_step import (
 
 from coopsheaf.bench.recipes import load_recipe
 from coopsheaf.data.named import load_named
+from coopsheaf.memory import keep_freed_memory
 from coopsheaf.train.run import run_split
 
 # What is set on top of the recipe of the dataset. Five layers of minesweeper look 35 hops far:
@@ -62,6 +63,7 @@ def measure(
     threads: int,
 ) -> dict[str, Any]:
     torch.set_num_threads(threads)
+    keep_freed_memory()  # as the command line does
     empty = resident_bytes()
     recipe = load_recipe(f"csnn/{dataset}")
     for change in (*SCHEMES[dataset][scheme], *changes):

@@ -29,6 +29,7 @@ from torch_geometric.loader import DataLoader
 from coopsheaf import Graph
 from coopsheaf.bench.squash import PART_NODES
 from coopsheaf.data.synthetic import NeighborsMatch, neighbors_match
+from coopsheaf.memory import keep_freed_memory
 from coopsheaf.models.configs.squash import TREE_MODELS, TreeModel, batch_size
 from coopsheaf.models.match import KINDS, MatchNetwork
 from coopsheaf.models.squash import tree_network
@@ -159,6 +160,7 @@ def main() -> None:
     add("--json", type=Path, metavar="FILE", help="append the results as JSON Lines")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
+    keep_freed_memory()  # both sides; as the command line does
     print(f"{'model':<6} {'r':>2} {'trees':>6} {'ordinary':>10} {'shared':>10} {'ratio':>7}")
     for depth in args.depths:
         for name in args.models:

@@ -16,6 +16,7 @@ FLOORS = [
     "checks",
     "config",
     "files",
+    "memory",
     "tensor_checks",
     "graph",
     "kernels",

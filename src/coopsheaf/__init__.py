@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from coopsheaf.laplacian import in_laplacian as in_laplacian
     from coopsheaf.laplacian import out_laplacian as out_laplacian
     from coopsheaf.laplacian import sheaf_laplacian as sheaf_laplacian
+    from coopsheaf.memory import keep_freed_memory as keep_freed_memory
     from coopsheaf.models.csnn import CSNN as CSNN
     from coopsheaf.nn.csnn_conv import CSNNConv as CSNNConv
     from coopsheaf.nn.csnn_conv import record_maps as record_maps
@@ -43,6 +44,7 @@ _HOME = {
     "dirichlet_energy": "spectral",
     "harmonic_space": "spectral",
     "in_laplacian": "laplacian",
+    "keep_freed_memory": "memory",
     "out_laplacian": "laplacian",
     "record_maps": "nn.csnn_conv",
     "sheaf_laplacian": "laplacian",

@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 from coopsheaf.cli import args
+from coopsheaf.memory import keep_freed_memory
 from coopsheaf.train.launch import FirstFailed, find_launch
 
 
@@ -16,6 +17,7 @@ def run(command: Any) -> int:
     warnings.filterwarnings("ignore", category=DeprecationWarning)
     if find_launch().size > 1 and not isinstance(command, args.Train):
         return _fail("torchrun goes with `train` alone; start other commands without it")
+    keep_freed_memory()
     try:
         return _call(command)
     except KeyboardInterrupt:

@@ -24,6 +24,7 @@ from coopsheaf.cli.own import read_own
 from coopsheaf.cli.shared_args import Tables
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.data.named import load_named
+from coopsheaf.memory import keep_freed_memory
 from coopsheaf.train.recipe import Recipe
 
 _BAD_INPUT = 2
@@ -77,6 +78,7 @@ def work(job: Job, leash: Connection) -> None:
     os.environ.update(job.environment)
     logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
     torch.set_num_threads(job.threads)
+    keep_freed_memory()
     stop = threading.Event()
     threading.Thread(target=_hold, args=(leash, stop), daemon=True).start()
     try:

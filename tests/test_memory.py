@@ -1,0 +1,42 @@
+"""Freed memory that is kept: no page is asked for twice."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+
+import pytest
+
+FAULTS = """
+import resource, sys
+import torch
+from coopsheaf.memory import keep_freed_memory
+
+if sys.argv[1] == "keep":
+    assert keep_freed_memory()
+size = 16 << 20
+torch.ones(size)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(5):
+    torch.ones(size)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc only")
+def test_what_was_freed_is_used_again() -> None:
+    def faults(how: str) -> int:
+        done = subprocess.run(
+            [sys.executable, "-c", FAULTS, how], capture_output=True, text=True, check=True
+        )
+        return int(done.stdout)
+
+    assert faults("keep") < 100 < 1000 < faults("not")
+
+
+def test_other_libraries_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    from coopsheaf import memory
+
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: object())
+    assert memory.keep_freed_memory() is False
