@@ -15,8 +15,9 @@ from coopsheaf.memory import keep_freed_memory
 
 if sys.argv[1] == "keep":
     assert keep_freed_memory()
-size = 16 << 20
-torch.ones(size)
+size = 8 << 20
+for _ in range(20):  # until there are large enough pieces
+    torch.ones(size)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(5):
     torch.ones(size)
@@ -40,3 +41,10 @@ def test_other_libraries_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: object())
     assert memory.keep_freed_memory() is False
+
+
+def test_the_environment_can_say_no(monkeypatch: pytest.MonkeyPatch) -> None:
+    from coopsheaf.memory import keep_freed_memory
+
+    monkeypatch.setenv("COOPSHEAF_KEEP_MEMORY", "0")
+    assert keep_freed_memory() is False
