@@ -290,7 +290,8 @@ def test_every_other_setting_counts_in_the_hash(section: str) -> None:
         old = getattr(values, name)
         new = {bool: not old, int: 97, float: 0.123, str: "adamw", type(None): 0.5}[type(old)]
         if section == "train":
-            new = {"schedule": "cosine", "precision": "64", "select": "loss"}.get(name, new)
+            fitting = {"schedule": "cosine", "precision": "64", "select": "loss", "processes": 2}
+            new = fitting.get(name, new)
         changed = dataclasses.replace(
             recipe, **{section: dataclasses.replace(values, **{name: new})}
         )

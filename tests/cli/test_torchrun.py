@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from cli.program import SMALL, records, write_tables
+from cli.program import SMALL, Program, records, write_tables
 
 from coopsheaf.train.run import load_run, read_run_info
 
@@ -59,6 +59,15 @@ def test_two_processes_stop_resume_and_record_once(tmp_path: Path) -> None:
     assert load_run(tmp_path / "run").info["batches"]["steps"] == 2
 
 
-def test_errors_name_the_process_and_other_commands_are_refused(tmp_path: Path) -> None:
-    _, err = torchrun(tmp_path, "models").communicate(timeout=120)
-    assert "coopsheaf: error (process 0 of 2): torchrun goes with `train` alone" in err
+def test_errors_name_the_process_and_other_commands_are_refused(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("TORCHELASTIC_RUN_ID", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
+    for name, value in zip(names, ("test", "1", "2", "2"), strict=True):
+        monkeypatch.setenv(name, value)
+    done = program("models")
+    assert done.code == 2
+    line = (
+        "coopsheaf: error (process 1 of 2): torchrun goes with `train` alone; start other commands"
+    )
+    assert done.err.startswith(line)

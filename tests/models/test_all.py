@@ -25,7 +25,7 @@ F_IN, OUT = 5, 3
 SMALL: dict[str, tuple[dict[str, Any], int]] = {
     "csnn": ({"hidden_channels": 4, "num_layers": 2, "learner": "sage-projected"}, 9_255),
     "csnn-identity": ({"hidden_channels": 4, "num_layers": 2}, 167),
-    "csnn-random": ({"hidden_channels": 4, "num_layers": 2, "learner": "sage-projected"}, 9_255),
+    "csnn-random": ({"hidden_channels": 4, "num_layers": 2}, 2_359),
     "mlp": ({"hidden_channels": 8}, 75),
     "gcn-plain": ({"hidden_channels": 8}, 75),
     "gat-plain": ({"hidden_channels": 8, "num_heads": 2}, 97),
