@@ -11,13 +11,20 @@ import pytest
 FAULTS = """
 import resource, sys
 import torch
-from coopsheaf.memory import keep_freed_memory
+from coopsheaf import memory
 
-if sys.argv[1] == "keep":
-    assert keep_freed_memory()
+if sys.argv[1] != "not":
+    assert memory.keep_freed_memory()
 size = 8 << 20
 for _ in range(20):  # until there are large enough pieces
     torch.ones(size)
+if sys.argv[1] == "ease":
+    assert not memory.ease_memory()  # there is plenty
+    held = memory.resident_bytes()
+    memory.machine_bytes = lambda: held
+    assert memory.ease_memory()
+    assert memory.resident_bytes() < held - 50e6
+    assert not memory.ease_memory()  # nothing is kept any more
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(5):
     torch.ones(size)
@@ -26,14 +33,16 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc only")
-def test_what_was_freed_is_used_again() -> None:
+def test_what_was_freed_is_used_again_until_memory_is_tight() -> None:
     def faults(how: str) -> int:
         done = subprocess.run(
             [sys.executable, "-c", FAULTS, how], capture_output=True, text=True, check=True
         )
         return int(done.stdout)
 
-    assert faults("keep") < 100 < 1000 < faults("not")
+    assert faults("keep") < 100
+    assert faults("not") > 1000
+    assert faults("ease") > 1000
 
 
 def test_other_libraries_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

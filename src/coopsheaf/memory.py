@@ -5,9 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 from contextlib import suppress
+from pathlib import Path
 
-# Of glibc's malloc.h.
-_TRIM_THRESHOLD, _MMAP_MAX = -1, -4
+# Of glibc's malloc.h, and what it does by default, about.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
+_DEFAULTS = {_MMAP_MAX: 65536, _MMAP_THRESHOLD: 32 << 20, _TRIM_THRESHOLD: 64 << 20}
+
+_keeping = False
 
 
 def keep_freed_memory() -> bool:
@@ -16,18 +20,54 @@ def keep_freed_memory() -> bool:
     A training step allocates and frees the same large tensors over and over. By default the C
     library of Linux returns them to the system each time, which clears them page by page when they
     are needed again: on graphs of 10⁵ to 10⁷ edges that is a third to a half of a step. The price:
-    this process holds what it needed most until it ends, and up to 40 % more, since memory is
-    reused in pieces. For the whole process, and what it forks. ``coopsheaf`` on the command line
-    does it, unless ``COOPSHEAF_KEEP_MEMORY=0``.
+    this process holds what it needed most until it ends, and up to two thirds more, since memory is
+    reused in pieces; :func:`ease_memory` stops it where that gets tight. For the whole process, and
+    what it forks. ``coopsheaf`` on the command line does it, unless ``COOPSHEAF_KEEP_MEMORY=0``.
 
     Returns:
         Whether it was done: with glibc, and unless the environment says no.
     """
+    global _keeping
     if os.environ.get("COOPSHEAF_KEEP_MEMORY") == "0":
         return False
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
         library.gnu_get_libc_version  # noqa: B018 (other libraries do not have it)
         # Nothing apart from the heap, and the heap never shrinks.
-        return bool(library.mallopt(_MMAP_MAX, 0) and library.mallopt(_TRIM_THRESHOLD, -1))
-    return False
+        _keeping = bool(library.mallopt(_MMAP_MAX, 0) and library.mallopt(_TRIM_THRESHOLD, -1))
+    return _keeping
+
+
+def ease_memory() -> bool:
+    """Stop keeping freed memory, and give it back, once this process has half of the machine's.
+
+    Training calls it after every epoch.
+
+    Returns:
+        Whether memory was given back.
+    """
+    global _keeping
+    if not _keeping or resident_bytes() <= machine_bytes() // 2:
+        return False
+    library = ctypes.CDLL(None)
+    for option, value in _DEFAULTS.items():
+        library.mallopt(option, value)
+    library.malloc_trim(0)
+    _keeping = False
+    return True
+
+
+def resident_bytes() -> int:
+    """What this process holds; 0 if the system does not say."""
+    with suppress(OSError):
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def machine_bytes() -> int:
+    """What the machine has, or what this group of processes may have of it."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, ValueError):
+        total = min(total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return total

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
+from coopsheaf.memory import ease_memory
 from coopsheaf.train.checkpoint import CheckpointError, load_tensors, pack, save_tensors, unpack
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.feed import PARTS, Feed
@@ -125,6 +126,7 @@ def fit(
         _set_learning_rate(optimizer, config, state.epoch)
         loss = train_epoch(wrapped, feed, task, optimizer, world, config, weight, state.epoch)
         world.align(model)
+        ease_memory()
         state.epoch += 1
         if state.epoch % config.eval_every == 0 or state.epoch == config.epochs:
             with torch.no_grad():
