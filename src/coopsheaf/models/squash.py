@@ -103,12 +103,16 @@ def _add_children(own: Tensor, x: Tensor, forest: Forest) -> Tensor:
 
 
 def _gcn(conv: Any, x: Tensor, size: int, forest: Forest) -> Tensor:
-    # Inner nodes have three edges into them, leaves have their loop alone.
-    inner = min(x.shape[0], forest.up_to(forest.depth - 1))
+    # Sums first: then the product has half as many rows.
+    if x.shape[0] <= forest.up_to(forest.depth - 1):
+        # Every node, and every child, has three edges into it.
+        return F.linear(_add_children(x[:size], x, forest), conv.lin.weight / 3, conv.bias)
+    # Leaves have their loop alone.
     scale = x.new_ones(x.shape[0], 1)
-    scale[:inner] = 3**-0.5
-    sent = scale * conv.lin(x)
-    return scale[:size] * _add_children(sent[:size], sent, forest) + conv.bias
+    scale[: forest.up_to(forest.depth - 1)] = 3**-0.5
+    sent = scale * x
+    heard = scale[:size] * _add_children(sent[:size], sent, forest)
+    return F.linear(heard, conv.lin.weight, conv.bias)
 
 
 def _gin(conv: Any, x: Tensor, size: int, forest: Forest) -> Tensor:
@@ -134,8 +138,7 @@ def _gat(conv: Any, x: Tensor, size: int, forest: Forest) -> Tensor:
 
 
 def _ggnn(conv: Any, x: Tensor, size: int, forest: Forest) -> Tensor:
-    sent = x @ conv.weight[0]
-    return conv.rnn(_add_children(sent[:size], sent, forest), x[:size])
+    return conv.rnn(_add_children(x[:size], x, forest) @ conv.weight[0], x[:size])
 
 
 _LAYERS: dict[str, Callable[[Any, Tensor, int, Forest], Tensor]] = {
