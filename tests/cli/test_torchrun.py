@@ -34,7 +34,7 @@ def test_two_processes_stop_resume_and_record_once(tmp_path: Path) -> None:
     words = (
         "train", "--nodes", nodes, "--edges", edges, "--target", "label", "--out", "run", *SMALL,
         "--set", "train.patience=0", "--set", "batch.kind=clusters", "--set", "batch.parts=8",
-        "--set", "batch.size=2", "--epochs", 80,
+        "--set", "batch.size=2", "--epochs", 40,
     )  # fmt: skip
     job = torchrun(tmp_path, *words)
     end = time.monotonic() + 120
@@ -54,7 +54,7 @@ def test_two_processes_stop_resume_and_record_once(tmp_path: Path) -> None:
     assert out.count("split 0: ") == 1, err
     assert "Initializing distributed" not in err
     (record,) = records(tmp_path / "results")
-    assert record.epochs == 80
+    assert record.epochs == 40
     assert record.config["train"]["processes"] == 2
     assert load_run(tmp_path / "run").info["batches"]["steps"] == 2
 
