@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 from scaling import make_model
-from train_step import SEED, aligned, positive, report, write_json_lines
+from train_step import SEED, aligned, positive, read_json_lines, report, write_json_lines
 
 from coopsheaf.data.communities import heterophilic_communities
 from coopsheaf.data.pack import read_pack, write_pack
@@ -151,11 +151,7 @@ def main() -> None:
         if found is not None:
             print(json.dumps(found))
         return
-    if args.table is not None:
-        lines = args.table.read_text(encoding="utf-8").splitlines()
-        records = [json.loads(line) for line in lines]
-    else:
-        records = measure(args)
+    records = measure(args) if args.table is None else read_json_lines(args.table)
     print(format_table(records))
 
 

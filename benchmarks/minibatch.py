@@ -19,20 +19,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from scaling import forget_peak, resident_bytes
+from scaling import start_afresh
 from train_step import (
     MB,
     aligned,
     in_fresh_process,
-    peak_bytes,
     positive,
+    read_json_lines,
     report,
     write_json_lines,
 )
 
 from coopsheaf.bench.recipes import load_recipe
 from coopsheaf.data.named import load_named
-from coopsheaf.memory import keep_freed_memory
+from coopsheaf.memory import keep_freed_memory, peak_bytes, resident_bytes
 from coopsheaf.train.run import run_split
 
 # What is set on top of the recipe of the dataset. Five layers of minesweeper look 35 hops far:
@@ -69,7 +69,7 @@ def measure(
     for change in (*SCHEMES[dataset][scheme], *changes):
         recipe = recipe.set(change)
     data = load_named(dataset, data_dir, direction=recipe.data.direction)
-    forget_peak()
+    start_afresh()
     run, result = run_split(recipe, data, split)
     batches = run.info.get(
         "batches", {"steps": 1, "edges_kept": 1.0, "nodes_per_step": data.num_nodes}
@@ -134,8 +134,7 @@ def main() -> None:
     add("--table", type=Path, metavar="FILE", help="only print the table of an earlier run")
     args = parser.parse_args()
     if args.table is not None:
-        lines = args.table.read_text(encoding="utf-8").splitlines()
-        print(format_table([json.loads(line) for line in lines]))
+        print(format_table(read_json_lines(args.table)))
         return
     changes = (*args.set, *((f"train.epochs={args.epochs}",) if args.epochs else ()))
     data_dir = None if args.data_dir is None else str(args.data_dir)

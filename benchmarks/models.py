@@ -26,14 +26,15 @@ from train_step import (
     SEED,
     SETTINGS,
     in_fresh_process,
-    peak_bytes,
     positive,
+    read_json_lines,
     report,
     write_json_lines,
 )
 
 from coopsheaf.bench.published import find_runtime
 from coopsheaf.bench.recipes import recipe_for
+from coopsheaf.memory import peak_bytes
 from coopsheaf.models.registry import MODELS
 from coopsheaf.train.task import Task
 
@@ -109,8 +110,7 @@ def main() -> None:
     add("--table", type=Path, metavar="FILE", help="only print the table of an earlier run")
     args = parser.parse_args()
     if args.table is not None:
-        lines = args.table.read_text(encoding="utf-8").splitlines()
-        print(format_table([json.loads(line) for line in lines]))
+        print(format_table(read_json_lines(args.table)))
         return
     records = []
     for graph in args.graphs:

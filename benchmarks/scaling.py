@@ -32,8 +32,8 @@ from train_step import (
     SEED,
     aligned,
     in_fresh_process,
-    peak_bytes,
     positive,
+    read_json_lines,
     report,
     write_json_lines,
 )
@@ -43,7 +43,7 @@ from coopsheaf.data.communities import heterophilic_communities
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.pack import read_pack, write_pack
 from coopsheaf.kernels import factored, sparse
-from coopsheaf.memory import keep_freed_memory
+from coopsheaf.memory import forget_peak, keep_freed_memory, peak_bytes, resident_bytes
 from coopsheaf.scale import BatchConfig, infer, make_batch_feed
 
 EDGES = (100_000, 316_000, 1_000_000, 3_160_000, 10_000_000)
@@ -74,20 +74,11 @@ def start(threads: int) -> tuple[Callable[[], float], int]:
     return (time.process_time if threads == 1 else time.perf_counter), resident_bytes()
 
 
-def resident_bytes() -> int:
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return peak_bytes()
-    line = next(row for row in status.read_text().splitlines() if row.startswith("VmRSS"))
-    return 1024 * int(line.split()[1])
-
-
-def forget_peak() -> None:
+def start_afresh() -> None:
     """Let the peak be that of what follows, where the system can; give back what is free."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
+    forget_peak()
 
 
 def count_products(step: Callable[[], None]) -> int:
@@ -124,7 +115,7 @@ def measure_steps(
         F.cross_entropy(model(x, graph)[train], y[train]).backward()
         optimizer.step()
 
-    forget_peak()
+    start_afresh()
     products = count_products(step)
     step()  # Adam's moments exist from the second step on
     ready = clock() + WARM
@@ -165,7 +156,7 @@ def measure_outputs(edges: int, threads: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     outputs = []
     for name in ("chunks", "whole"):
-        forget_peak()
+        start_afresh()
         begin = clock()
         with torch.no_grad():
             out = infer(model, dataset.x, graph) if name == "chunks" else model(dataset.x, graph)
@@ -341,12 +332,7 @@ def main() -> None:
     add("--figure", type=Path, metavar="FILE", help="draw them: a .svg, .pdf or .png file")
     add("--table", type=Path, metavar="FILE", help="only print the tables of an earlier run")
     args = parser.parse_args()
-    records: list[dict[str, Any]] = []
-    if args.table is not None:
-        lines = args.table.read_text(encoding="utf-8").splitlines()
-        records = [json.loads(line) for line in lines]
-    else:
-        records = measure(args)
+    records = measure(args) if args.table is None else read_json_lines(args.table)
     print(format_tables(records))
     if args.figure is not None:
         draw(records, args.figure)

@@ -17,7 +17,6 @@ import json
 import multiprocessing
 import os
 import platform
-import re
 import statistics
 import sys
 import time
@@ -35,6 +34,7 @@ from torch import Tensor, nn
 
 import coopsheaf
 from coopsheaf.kernels import use_kernel
+from coopsheaf.memory import peak_bytes
 
 # What is measured: implementations of CSNN, and PyG's GCN of the same width and depth and of the
 # size that the paper compares with.
@@ -180,21 +180,6 @@ def measure_memory(graph: str, kernel: str, threads: int) -> tuple[float, float]
     return (peak - before) / MB, peak / MB
 
 
-def peak_bytes() -> int:
-    """Peak resident memory of this process.
-
-    Linux's VmHWM starts anew with every program; ``ru_maxrss`` may come from the parent process.
-    """
-    status = Path("/proc/self/status")
-    line = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.exists() else None
-    if line is not None:
-        return 1024 * int(line[1])
-    import resource  # not on Windows
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak
-
-
 def in_fresh_process(function: Callable[..., Any], *args: Any) -> Any:
     """Call a function in a new interpreter that has not allocated anything yet."""
     context = multiprocessing.get_context("spawn")
@@ -278,6 +263,11 @@ def aligned(rows: list[tuple[str, ...]], sides: str) -> str:
     cells = [zip(row, sides, widths, strict=True) for row in rows]
     lines = ["  ".join(f"{text:{a}{w}}" for text, a, w in row) for row in cells]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """What :func:`write_json_lines` wrote."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def write_json_lines(path: Path, records: list[dict[str, Any]]) -> None:

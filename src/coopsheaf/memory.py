@@ -1,9 +1,11 @@
-"""What the C library does with memory that is free again. Imports no PyTorch."""
+"""What this process holds, and what the C library does with what is free again. No PyTorch."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import re
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -63,6 +65,29 @@ def resident_bytes() -> int:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
     return 0
+
+
+def peak_bytes() -> float:
+    """The most it has held; on Linux since it began or since :func:`forget_peak`; NaN if unknown.
+
+    Linux's VmHWM starts anew with every program; ``ru_maxrss`` may come from the parent process.
+    """
+    with suppress(OSError):
+        line = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        if line is not None:
+            return int(line[1]) * 1024
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return float("nan")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def forget_peak() -> None:
+    """Let the peak be that of what follows; Linux only."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def machine_bytes() -> int:

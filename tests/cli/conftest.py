@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 from cli.program import Program
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, which is where downloads would go if they were allowed."""
-    base = tmp_path_factory.mktemp("cache")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(base))
-    monkeypatch.setenv("COOPSHEAF_OFFLINE", "1")
-    monkeypatch.delenv("COOPSHEAF_DATA", raising=False)
-    return base / "coopsheaf"
+from isolation import cache as cache
 
 
 @pytest.fixture

@@ -1,17 +1,3 @@
-"""No test reads the user's cache or touches the network."""
+"""Away from the user's cache and the network."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
-import pytest
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache folder, which is where downloads go."""
-    base = tmp_path_factory.mktemp("cache")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(base))
-    monkeypatch.setenv("COOPSHEAF_OFFLINE", "1")
-    monkeypatch.delenv("COOPSHEAF_DATA", raising=False)
-    return base / "coopsheaf"
+from isolation import cache as cache

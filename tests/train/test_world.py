@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from isolation import cache as cache
 from processes import run_processes, start_processes
 from torch import Tensor
 from torch.testing import assert_close
@@ -29,11 +30,6 @@ pytest.importorskip("pymetis")
 
 TOLERANCE = 1e-9  # float64: only the order of sums differs
 EXACT = CSNNConfig(hidden_channels=4, num_layers=2, stalk_dim=2, dropout=0.0, norm="layer")
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 def settings(kind: str, *, processes: int = 1, dropout: bool = False, **train: object) -> Recipe:

@@ -16,6 +16,7 @@ from torch_geometric.utils import (
 
 from coopsheaf.checks import check_choice
 
+PARTS = ("train", "val", "test")
 TASKS = {
     "binary": "two classes, one logit",
     "multiclass": "several classes, one logit each",
@@ -119,13 +120,24 @@ class NodeDataset:
         check_choice("task", self.task, TASKS)
         check_choice("metric", self.metric, METRICS)
         n = self.num_nodes
-        for name in ("train", "val", "test"):
+        for name in PARTS:
             mask = getattr(self, name)
             if mask.dtype != torch.bool or mask.dim() != 2 or mask.shape[1] != n:
                 raise ValueError(
                     f"`{name}` must be a boolean tensor of shape (splits, {n}); "
                     f"got {mask.dtype} of shape {tuple(mask.shape)}"
                 )
+
+    def positions(self, split: int) -> dict[str, Tensor]:
+        """The nodes of each part of a split; some must be there to train on."""
+        if not 0 <= split < self.num_splits:
+            raise ValueError(
+                f"`split` must be between 0 and {self.num_splits - 1} for {self.name}; got {split}"
+            )
+        found = {part: getattr(self, part)[split].nonzero().squeeze(1) for part in PARTS}
+        if found["train"].numel() == 0:
+            raise ValueError(f"split {split} of {self.name} has no training nodes")
+        return found
 
     @property
     def num_nodes(self) -> int:

@@ -22,7 +22,6 @@ from coopsheaf.scale.partition import partition
 from coopsheaf.scale.sampling import sample_neighbours
 from coopsheaf.scale.wrapped import unwrap
 
-PARTS = ("train", "val", "test")
 LOOKED_AT = 8  # batches whose edges are counted before training
 
 
@@ -65,11 +64,6 @@ class BatchFeed(ABC):
         world_size: int = 1,
         folder: Path | None = None,
     ) -> None:
-        if not 0 <= split < dataset.num_splits:
-            raise ValueError(
-                f"`split` must be between 0 and {dataset.num_splits - 1} for {dataset.name}; "
-                f"got {split}"
-            )
         assert config.kind is not None
         self.kind, self.config, self.seed = config.kind, config, seed
         self.device, self.dtype = device, dtype
@@ -81,9 +75,7 @@ class BatchFeed(ABC):
         # Sums of weights must be what a model with this dtype would find.
         weight = dataset.edge_weight
         self.edge_weight = None if weight is None else weight.to(dtype)
-        self.index = {part: getattr(dataset, part)[split].nonzero().squeeze(1) for part in PARTS}
-        if self.index["train"].numel() == 0:
-            raise ValueError(f"split {split} of {dataset.name} has no training nodes")
+        self.index = dataset.positions(split)
         self.is_train = dataset.train[split]
         self.whole = degrees_of(self.graph, self.edge_weight)
 

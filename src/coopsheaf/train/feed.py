@@ -9,12 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Batch
 
-from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.dataset import PARTS, GraphDataset, NodeDataset
 from coopsheaf.data.pack import prepared_graph
 from coopsheaf.graph import Graph
 from coopsheaf.scale.order import epoch_batches
-
-PARTS = ("train", "val", "test")
 
 
 class Feed(Protocol):
@@ -42,11 +40,6 @@ class NodeFeed:
     def __init__(
         self, dataset: NodeDataset, split: int, *, device: torch.device, dtype: torch.dtype
     ) -> None:
-        if not 0 <= split < dataset.num_splits:
-            raise ValueError(
-                f"`split` must be between 0 and {dataset.num_splits - 1} for {dataset.name}; "
-                f"got {split}"
-            )
         self.x = dataset.x.to(device, dtype)
         self.graph = prepared_graph(dataset).to(device)
         weight = dataset.edge_weight
@@ -54,11 +47,7 @@ class NodeFeed:
         y = dataset.y
         y = (y.to(dtype) if y.is_floating_point() else y).to(device)
         # Positions, not masks: indexing with a mask would wait for the device in every step.
-        self.index = {
-            part: getattr(dataset, part)[split].nonzero().squeeze(1).to(device) for part in PARTS
-        }
-        if self.index["train"].numel() == 0:
-            raise ValueError(f"split {split} of {dataset.name} has no training nodes")
+        self.index = {part: nodes.to(device) for part, nodes in dataset.positions(split).items()}
         self.y = {part: y[index] for part, index in self.index.items()}
 
     def forward(self, model: nn.Module) -> Tensor:

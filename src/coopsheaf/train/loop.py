@@ -15,10 +15,11 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
+from coopsheaf.data.dataset import PARTS
 from coopsheaf.memory import ease_memory
 from coopsheaf.train.checkpoint import CheckpointError, load_tensors, pack, save_tensors, unpack
 from coopsheaf.train.config import TrainConfig
-from coopsheaf.train.feed import PARTS, Feed
+from coopsheaf.train.feed import Feed
 from coopsheaf.train.task import HIGHER_IS_BETTER, Task
 from coopsheaf.train.world import World
 

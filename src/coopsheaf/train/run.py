@@ -6,8 +6,6 @@ import json
 import math
 import os
 import platform
-import re
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -21,6 +19,7 @@ from torch import nn
 import coopsheaf
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.files import write_json
+from coopsheaf.memory import forget_peak, peak_bytes
 from coopsheaf.models.registry import find_model
 from coopsheaf.scale.feeds import BatchFeed, make_batch_feed
 from coopsheaf.scale.order import derive_seed
@@ -142,7 +141,7 @@ def run_split(
     feed = make_feed(dataset, split, recipe, fabric.device, **ranks)
     if isinstance(model, Rescaled):
         model.fit(feed.train_targets())
-    _reset_peak_memory()
+    forget_peak()
     info = describe(recipe, dataset, split, model)
     info |= extra or {}
     if isinstance(feed, BatchFeed):
@@ -181,7 +180,7 @@ def run_split(
         raise
     status = "interrupted" if result.interrupted else "finished"
     info |= {"status": status, "identity": identity, "result": asdict(result)}
-    info["peak_mb"] = peak_memory_mb()
+    info["peak_mb"] = peak_bytes() / 2**20
     model.eval()
     run = Run(model, recipe, task, dataset.class_names, info)
     if out is not None:
@@ -322,26 +321,6 @@ def versions() -> dict[str, str]:
         "torch": str(torch.__version__),
         "torch_geometric": torch_geometric.__version__,
     }
-
-
-def _reset_peak_memory() -> None:
-    """Let the peak be that of the run, not of what the process did before; Linux only."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def peak_memory_mb() -> float:
-    """The largest resident size of this process, in MB; on Linux since the run began."""
-    with suppress(OSError):
-        line = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-        if line is not None:
-            return int(line[1]) / 2**10
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return float("nan")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def load_run(folder: Path) -> Run:

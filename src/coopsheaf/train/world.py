@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -72,19 +72,16 @@ class World:
 
     def sum(self, *values: float) -> list[float]:
         """Each value, summed over the processes."""
-        return self._reduce(values, "sum")
-
-    def any(self, *flags: bool) -> list[bool]:
-        """Whether any process has the flag, for each."""
-        return [value > 0 for value in self._reduce(flags, "sum")]
-
-    def _reduce(self, values: Sequence[float], operation: str) -> list[float]:
         if self.size == 1:
             return [float(value) for value in values]
         tensor = torch.tensor(values, dtype=torch.float64, device=self.fabric.device)
-        reduced = self.fabric.all_reduce(tensor, reduce_op=operation)
+        reduced = self.fabric.all_reduce(tensor, reduce_op="sum")
         assert isinstance(reduced, Tensor)
         return reduced.tolist()
+
+    def any(self, *flags: bool) -> list[bool]:
+        """Whether any process has the flag, for each."""
+        return [count > 0 for count in self.sum(*flags)]
 
     def gather(self, value: T) -> list[T]:
         """What every process has, in their order."""

@@ -16,7 +16,7 @@ from coopsheaf.analysis.explorer.layout import Layout
 from coopsheaf.analysis.explorer.neighbourhood import Selection
 from coopsheaf.analysis.explorer.packing import pack, pack_indices, pack_strengths, shorten
 from coopsheaf.analysis.explorer.reading import Reading
-from coopsheaf.train.feed import PARTS
+from coopsheaf.data.dataset import PARTS
 from coopsheaf.train.run import read_result
 from coopsheaf.train.task import HIGHER_IS_BETTER
 

@@ -15,9 +15,8 @@ from coopsheaf.analysis.actions import (
     read_actions,
 )
 from coopsheaf.analysis.explain import Explanation, explain_node
-from coopsheaf.data.dataset import NodeDataset
+from coopsheaf.data.dataset import PARTS, NodeDataset
 from coopsheaf.graph import Graph
-from coopsheaf.train.feed import PARTS
 from coopsheaf.train.run import Run
 
 
