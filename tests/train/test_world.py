@@ -102,6 +102,9 @@ def test_two_processes_do_what_one_does_with_twice_the_batch(
 def test_a_stop_anywhere_stops_all_and_the_run_ends_as_if_it_had_not(tmp_path: Path) -> None:
     """Dropout and batch norm: random numbers and running means of both processes come back."""
     run_processes(2, train_share, tmp_path, "whole", "graphs", {"dropout": True})
+    first, second = (left(tmp_path, "whole", rank)[0] for rank in (0, 1))
+    assert any("running_mean" in name for name in first)
+    assert all(torch.equal(value, second[name]) for name, value in first.items())
     run_processes(2, train_share, tmp_path, "parts", "graphs", {"dropout": True, "stops": 3})
     assert json.loads((tmp_path / "parts-0.json").read_text())["epochs"] == 3
     state = load_tensors(tmp_path / "parts" / "state.safetensors")[0]
