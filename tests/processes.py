@@ -22,9 +22,16 @@ def free_port() -> int:
 def start_processes(
     count: int, body: Callable[..., None], folder: Path, *arguments: Any
 ) -> list[BaseProcess]:
-    """Start ``body(folder, *arguments)`` ``count`` times, forked with everything imported."""
+    """Start ``body(folder, *arguments)`` ``count`` times, forked with everything imported.
+
+    ``body`` stands in a helper module: the name pytest gives to a module of tests is not
+    importable where only `tests` is on the path.
+    """
+    assert not body.__module__.startswith("tests."), f"{body.__module__} cannot be imported"
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["coopsheaf.train.run", "coopsheaf.bench.runner", "train.small"])
+    context.set_forkserver_preload(
+        ["coopsheaf.train.run", "coopsheaf.bench.runner", "train.shares"]
+    )
     port = free_port()
     processes = []
     for rank in range(count):
@@ -51,7 +58,8 @@ def run_processes(count: int, body: Callable[..., None], folder: Path, *argument
     processes = start_processes(count, body, folder, *arguments)
     for process in processes:
         process.join(120)
-    assert [process.exitcode for process in processes] == [0] * count
+    codes = [process.exitcode for process in processes]
+    assert codes == [0] * count, f"exit codes {codes}"
 
 
 def _start(environment: dict[str, str], body: Callable[..., None], *arguments: Any) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,53 +14,17 @@ from isolation import cache as cache
 from processes import run_processes, start_processes
 from torch import Tensor
 from torch.testing import assert_close
-from train.small import graph_dataset, node_dataset, recipe
+from train.shares import agree, fail_first, refuse, train_share, train_until_lost
+from train.small import node_dataset, recipe
 
-from coopsheaf.models.configs.csnn import CSNNConfig
-from coopsheaf.scale.config import BatchConfig
-from coopsheaf.train.checkpoint import load_tensors, save_tensors
-from coopsheaf.train.launch import FirstFailed, Launch, find_launch
-from coopsheaf.train.recipe import Recipe
+from coopsheaf.train.checkpoint import load_tensors
+from coopsheaf.train.launch import Launch, find_launch
 from coopsheaf.train.run import load_run, run_split
-from coopsheaf.train.world import ProcessLost, World, is_lost, make_fabric
+from coopsheaf.train.world import World, is_lost, make_fabric
 
 pytest.importorskip("pymetis")
 
 TOLERANCE = 1e-9  # float64: only the order of sums differs
-EXACT = CSNNConfig(hidden_channels=4, num_layers=2, stalk_dim=2, dropout=0.0, norm="layer")
-
-
-def settings(kind: str, *, processes: int = 1, dropout: bool = False, **train: object) -> Recipe:
-    """Settings in which a step of two processes is one of a single process with twice the batch."""
-    base = recipe(**{"precision": "64", "epochs": 6, "eval_every": 2, **train})
-    if not dropout:
-        base = replace(base, model=EXACT)
-    size = 4 // processes
-    if kind == "graphs":
-        return replace(base, train=replace(base.train, batch_size=size))
-    if kind == "neighbours":  # all of them
-        return replace(base, batch=BatchConfig("neighbours", size=size, fanouts="-1"))
-    options = {"parts": 12} if kind == "clusters" else {}
-    return replace(base, batch=BatchConfig(kind, size=size, halo=True, **options))
-
-
-def train_share(folder: Path, name: str, kind: str, options: dict[str, object]) -> None:
-    """One process of a run; it leaves what it has at the end."""
-    data = graph_dataset() if kind == "graphs" else node_dataset(n=60)
-    stops = int(options.pop("stops", 0))  # type: ignore[call-overload]
-    calls = iter(range(1, 1000))
-    run, result = run_split(
-        settings(kind, processes=find_launch().size, **options),  # type: ignore[arg-type]
-        data,
-        out=folder / name,
-        resume=True,
-        device="cpu",
-        should_stop=lambda: find_launch().rank == 1 and next(calls) == stops,
-    )
-    rank = find_launch().rank
-    save_tensors(folder / f"{name}-{rank}.safetensors", run.model.state_dict(), {})
-    history = {"history": result.history, "scores": result.scores, "epochs": result.epochs}
-    (folder / f"{name}-{rank}.json").write_text(json.dumps(history))
 
 
 def left(folder: Path, name: str, rank: int) -> tuple[dict[str, Tensor], list[list[float]]]:
@@ -120,13 +82,6 @@ def test_a_stop_anywhere_stops_all_and_the_run_ends_as_if_it_had_not(tmp_path: P
     assert left(tmp_path, "parts", 1)[1] == left(tmp_path, "whole", 0)[1]
 
 
-def refuse(folder: Path, processes: int | None, batch: bool, message: str) -> None:
-    base = settings("nodes" if batch else "graphs", processes=2)
-    base = replace(base, train=replace(base.train, processes=processes))
-    with pytest.raises(ValueError, match=message):
-        run_split(base, node_dataset(), out=folder / "run", device="cpu")
-
-
 def test_what_cannot_be_shared_is_refused(tmp_path: Path) -> None:
     run_processes(2, refuse, tmp_path, None, False, "several processes share the batches of a step")
     run_processes(2, refuse, tmp_path, 3, True, "`train.processes` must be 2")
@@ -136,41 +91,9 @@ def test_what_cannot_be_shared_is_refused(tmp_path: Path) -> None:
         recipe(processes=1)
 
 
-def fail_first(folder: Path) -> None:
-    """The folder holds another run: the first process says so, the others just end."""
-    error: type[Exception] = ValueError if find_launch().rank == 0 else FirstFailed
-    with pytest.raises(error):
-        run_split(settings("nodes", processes=2), node_dataset(), out=folder / "run", device="cpu")
-
-
 def test_an_error_of_the_first_process_is_said_once(tmp_path: Path) -> None:
     run_split(recipe(epochs=1), node_dataset(), out=tmp_path / "run", device="cpu")
     run_processes(2, fail_first, tmp_path)
-
-
-def agree(folder: Path) -> None:
-    world = World(make_fabric(recipe().train, "cpu"))
-    rank = world.rank
-    assert world.sum(rank + 1, 0.5) == [3.0, 1.0]
-    assert world.any(rank == 1, False) == [True, False]
-    assert world.gather(f"process {rank}") == ["process 0", "process 1"]
-    assert world.by_first(lambda: f"from {rank}") == "from 0"
-    model = torch.nn.BatchNorm1d(2)
-    model(torch.full((4, 2), float(rank)) + torch.randn(4, 2))
-    world.align(model)
-    mean = model.running_mean
-    assert mean is not None
-    assert torch.equal(*world.gather(mean))
-    # 3 samples here and 1 there: the mean of the scaled means is the mean of all four.
-    mine = torch.tensor([[1.0, 2.0, 3.0], [10.0, 0.0, 0.0]][rank])[: 3 - 2 * rank]
-    scaled = world.balance(mine.mean(), float(len(mine)))
-    assert math.isclose(world.sum(scaled.item())[0] / 2, 4.0)
-    share = {"val": (torch.full((rank + 1, 1), rank), torch.zeros(rank + 1))}
-    if rank == 0:
-        share["test"] = (torch.ones(2, 1), torch.ones(2))
-    joined = world.join(share, ("val", "test"))
-    assert joined["val"][0].flatten().tolist() == [0, 1, 1]
-    assert joined["test"][1].tolist() == [1, 1]
 
 
 def test_what_processes_tell_each_other(tmp_path: Path) -> None:
@@ -186,22 +109,6 @@ def test_alone_nothing_is_sent() -> None:
     assert world.by_first(lambda: 5) == 5
     loss = torch.tensor(2.0)
     assert world.balance(loss, 7.0) is loss
-
-
-def train_until_lost(folder: Path) -> None:
-    """Epochs without end; whoever is left writes down what it is told."""
-    rank = find_launch().rank
-    try:
-        run_split(
-            settings("nodes", processes=2, epochs=100_000),
-            node_dataset(n=60),
-            out=folder / "run",
-            device="cpu",
-            checkpoint_seconds=0,
-        )
-    except ProcessLost as error:
-        (folder / f"lost-{rank}").write_text(str(error))
-    os._exit(0)
 
 
 @pytest.mark.parametrize("victim", [0, 1])
