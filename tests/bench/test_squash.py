@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from coopsheaf.bench import squash
+from coopsheaf.bench.documents import fill_document
 from coopsheaf.bench.noisy_path import PATH_PLACE, path_table, read_path_results
 from coopsheaf.bench.published_squash import PUBLISHED_CURVES, find_published
 from coopsheaf.bench.records import RecordError, find_records
@@ -23,9 +24,8 @@ from coopsheaf.bench.squash_records import (
     SquashPoint,
     SquashRecord,
     append_squash_record,
-    fill_document,
+    depth_table,
     latest,
-    markdown_table,
     read_squash_records,
     table_rows,
 )
@@ -255,19 +255,19 @@ def test_tables() -> None:
     assert rows[1][0] == "CSNN bidirected, mlp, released"
     assert rows[1][3] == "100"
     begin, end = "<!-- here: begin -->", "<!-- here: end -->"
-    table = markdown_table(records)
+    table = depth_table(records)
     text = fill_document(f"a\n{begin}\nold\n{end}\nb", "here", table)
     assert text == f"a\n{begin}\n{table}{end}\nb"
     assert fill_document(text, "here", table) == text
     with pytest.raises(ValueError, match="must hold the markers"):
         fill_document(text, "elsewhere", table)
-    assert "No point has been recorded yet" in markdown_table([])
+    assert "No point has been recorded yet" in depth_table([])
 
 
 def test_the_committed_table_is_that_of_the_committed_records() -> None:
     document = (ROOT / "docs" / "over-squashing.md").read_text(encoding="utf-8")
     folder = ROOT / "results" / "squash"
-    table = markdown_table(read_squash_records(folder))
+    table = depth_table(read_squash_records(folder))
     assert fill_document(document, PLACE, table) == document
     paths = path_table(read_path_results(folder))
     assert fill_document(document, PATH_PLACE, paths) == document

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -120,3 +122,17 @@ def test_models_are_listed(program: Program) -> None:
     assert "ICLR 2026" in lines[0]
     features_only = next(line for line in lines if line.startswith("mlp "))
     assert features_only.split()[1:5] == ["yes", "-", "yes", "-"]
+
+
+def test_a_reader_that_has_had_enough_is_no_error() -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import os; from coopsheaf.cli import main; os.close(1); main(['--help'])",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr

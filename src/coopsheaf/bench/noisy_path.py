@@ -31,6 +31,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from coopsheaf.bench.documents import markdown_table
 from coopsheaf.checks import check_choice, check_int
 from coopsheaf.diffusion import SEMANTICS
 from coopsheaf.files import append_line, finite
@@ -372,11 +373,11 @@ def path_table(results: list[PathResult]) -> str:
         groups.setdefault(result.config, {})[result.seed] = result
     if not groups:
         return "Nothing has been recorded yet.\n"
-    lines = [
-        "| learner | semantics | steps | seeds | accuracy | in features | from values to logits "
-        f"| by swapping | swapping ≥ {ENOUGH:g} |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
-    ]
+    head = (
+        "learner | semantics | steps | seeds | accuracy | in features | from values to logits"
+        f" | by swapping | swapping ≥ {ENOUGH:g}"
+    )
+    rows = []
     for config, seeds in groups.items():
         found = list(seeds.values())
         accuracy = sum(result.accuracy for result in found) / len(found)
@@ -386,7 +387,6 @@ def path_table(results: list[PathResult]) -> str:
         ]
         spans = [f"{r[0]:.1f} – {r[len(r) // 2]:.1f} – {r[-1]:.1f}" for r in ratios]
         enough = sum(ratio >= ENOUGH for ratio in ratios[-1])
-        cells = (config.learner, config.semantics, f"{config.steps:,}", len(found))
-        row = (*cells, f"{100 * accuracy:.1f} %", *spans, f"{enough} of {len(found)}")
-        lines.append(f"| {' | '.join(map(str, row))} |")
-    return "\n".join(lines) + "\n"
+        cells = (config.learner, config.semantics, f"{config.steps:,}", str(len(found)))
+        rows.append((*cells, f"{100 * accuracy:.1f} %", *spans, f"{enough} of {len(found)}"))
+    return markdown_table(head, rows, "llrrrrrrr")

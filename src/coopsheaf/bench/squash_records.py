@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from coopsheaf.bench.documents import markdown_table
 from coopsheaf.bench.published_squash import find_published
 from coopsheaf.bench.records import RecordError
 from coopsheaf.checks import check_choice, check_int
@@ -269,21 +270,9 @@ def _percent(share: float) -> str:
     return f"{math.floor(share * 1000 + 1e-9) / 10:.1f}"
 
 
-def markdown_table(records: Iterable[SquashRecord]) -> str:
+def depth_table(records: Iterable[SquashRecord]) -> str:
     """The table of all points for the documentation."""
     rows = table_rows(records)
     if not rows:
         return "No point has been recorded yet.\n"
-    lines = [f"| {' | '.join(HEAD)} |", f"|{'|'.join(['---'] + ['---:'] * 7 + ['---'] * 2)}|"]
-    lines += [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
-def fill_document(text: str, place: str, table: str) -> str:
-    """A document with a table between the two markers of a place."""
-    begin, end = f"<!-- {place}: begin -->", f"<!-- {place}: end -->"
-    before, found, rest = text.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not found or not closed:
-        raise ValueError(f"the document must hold the markers {begin} and {end}")
-    return f"{before}{begin}\n{table}{end}{after}"
+    return markdown_table(" | ".join(HEAD), rows, "lrrrrrrrll")

@@ -37,6 +37,7 @@ class Row:
         mean, std: of the test scores, population; ``None`` if there are none.
         val_mean: of the validation scores.
         seconds_per_epoch: mean over the runs.
+        seconds: of all runs together; ``None`` if one does not say.
         best_epochs: of the runs.
         direction: of the edges; empty if not recorded.
         remark: what the dataset says about itself.
@@ -59,6 +60,7 @@ class Row:
     tests: tuple[float, ...]
     vals: tuple[float, ...]
     seconds_per_epoch: float | None
+    seconds: float | None
     best_epochs: tuple[int, ...]
     direction: str
     remark: str
@@ -144,11 +146,21 @@ def _summarise_group(runs: dict[int, Record]) -> Row:
         tests=tuple(r.test for r in records if r.test is not None),
         vals=tuple(r.val for r in records if r.val is not None),
         seconds_per_epoch=fmean(seconds) if seconds else None,
+        seconds=_sum(record.seconds for record in records),
         best_epochs=tuple(r.best_epoch for r in records),
         direction=first.processing.get("direction", ""),
         remark=first.dataset_remark,
         machines=tuple(dict.fromkeys(machines)),
     )
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    total = 0.0
+    for value in values:
+        if value is None:
+            return None
+        total += value
+    return total
 
 
 def expected_runs(dataset: str) -> tuple[int | None, str]:

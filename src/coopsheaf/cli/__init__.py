@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -24,13 +25,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         sys.stdout.write(f"coopsheaf {__version__}\n")
         return
-    command = tyro.cli(
-        Command,
-        prog="coopsheaf",
-        description=DESCRIPTION,
-        args=words,
-        config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
-    )
+    try:
+        command = tyro.cli(
+            Command,
+            prog="coopsheaf",
+            description=DESCRIPTION,
+            args=words,
+            config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
+        )
+    except BrokenPipeError:
+        sys.exit(stop_writing())
     from coopsheaf.cli.dispatch import run
 
     sys.exit(run(command))
+
+
+def stop_writing() -> int:
+    """Whoever read our output has had enough, as in ``... | head``; returns the exit code."""
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (nothing to flush at exit)
+    return 0

@@ -133,6 +133,9 @@ class Report:
     """Only these datasets."""
     models: tuple[str, ...] | None = None
     """Only these models."""
+    document: tuple[Path, ...] = ()
+    """Instead: write the tables into the marked places of these documents, such as
+    docs/reproduction.md."""
 
 
 @dataclass(frozen=True)

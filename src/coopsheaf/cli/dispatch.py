@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from typing import Any
 
-from coopsheaf.cli import args
+from coopsheaf.cli import args, stop_writing
 from coopsheaf.memory import keep_freed_memory
 from coopsheaf.train.launch import FirstFailed, find_launch
 
@@ -23,9 +22,8 @@ def run(command: Any) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("coopsheaf: interrupted\n")
         return 130
-    except BrokenPipeError:  # whoever read our output has had enough, as in `... | head`
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (nothing to flush at exit)
-        return 0
+    except BrokenPipeError:
+        return stop_writing()
     except OSError as error:
         name = error.filename2 or error.filename  # of two files, the one that was to be
         where = f"{name}: " if name else ""

@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from coopsheaf.bench.documents import fill_file, find_places
 from coopsheaf.bench.html import page
 from coopsheaf.bench.published import tables_of
 from coopsheaf.bench.records import find_records
 from coopsheaf.bench.render import FORMATS, render
+from coopsheaf.bench.reproduction import contents, load_evidence
 from coopsheaf.bench.run_files import find_runs
 from coopsheaf.checks import check_choice
 from coopsheaf.cli import args
@@ -18,6 +20,8 @@ from coopsheaf.models.registry import MODELS
 
 
 def report(command: args.Report) -> int:
+    if command.document:
+        return _fill_documents(command)
     check_choice("--format", command.format, dict.fromkeys(FORMATS))
     if command.html and command.format == "latex":
         raise ValueError("--html and --format exclude each other; got --format latex")
@@ -53,6 +57,30 @@ def report(command: args.Report) -> int:
     else:
         write_atomically(command.output, text.encode())
         sys.stdout.write(f"{len(records)} records: {command.output}\n")
+    return 0
+
+
+def _fill_documents(command: args.Report) -> int:
+    others = (command.html, command.output, command.runs, command.datasets, command.models)
+    if any(others) or command.format != "markdown":
+        raise ValueError("--document goes with --results alone: its places say what belongs there")
+    evidence = load_evidence(command.results)
+    if not evidence.records:
+        raise ValueError(f"{command.results}: holds no records; run `coopsheaf bench` first")
+    known = contents(evidence)
+    for document in command.document:
+        try:
+            places = find_places(document.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"--document {document}: cannot be read ({error})") from None
+        mine = {place: known[place] for place in places if place in known}
+        if not mine:
+            raise ValueError(
+                f"--document {document}: must hold a line `<!-- NAME: begin -->` and one with end, "
+                f"where NAME is one of {', '.join(known)}"
+            )
+        fill_file(document, mine)
+        sys.stdout.write(f"{document}: {', '.join(mine)}\n")
     return 0
 
 

@@ -12,20 +12,19 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from coopsheaf.bench.documents import fill_file
 from coopsheaf.bench.squash_records import (
     HEAD,
     MAX_DEPTH,
     PLACE,
     Budget,
     SquashPoint,
-    fill_document,
-    markdown_table,
+    depth_table,
     read_squash_records,
     table_rows,
 )
 from coopsheaf.checks import check_choice
 from coopsheaf.cli import args, show
-from coopsheaf.files import write_atomically
 from coopsheaf.models.configs.squash import (
     DIRECTIONS,
     LEARNERS,
@@ -54,13 +53,12 @@ def squash(command: args.Squash) -> int:
 
         show.say(f"figure: {save(depth_figure(records), command.figure)}")
     if command.document is not None:
-        _fill(command.document, PLACE, markdown_table(records))
+        _fill(command.document, PLACE, depth_table(records))
     return 0
 
 
 def _fill(document: Path, place: str, table: str) -> None:
-    text = fill_document(document.read_text(encoding="utf-8"), place, table)
-    write_atomically(document, text.encode())
+    fill_file(document, {place: table})
     show.say(f"table: {document}")
 
 

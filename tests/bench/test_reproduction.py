@@ -1,0 +1,130 @@
+"""The page of measurements: computed from records, and equal to what is committed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.example import make
+
+from coopsheaf.bench.documents import fill_document, find_places
+from coopsheaf.bench.records import Record, append_record
+from coopsheaf.bench.reproduction import (
+    Evidence,
+    SweepResult,
+    best_rival,
+    contents,
+    is_below,
+    load_evidence,
+    summary,
+)
+
+ROOT = Path(__file__).parents[2]
+TEN = [0.84, 0.86, 0.85, 0.87, 0.83, 0.85, 0.86, 0.84, 0.85, 0.85]
+
+
+def runs(tests: list[float], **changes: Any) -> list[Record]:
+    model = changes.get("model", "csnn")
+    config = {"model": {"name": model, "scale": "exp"}, "train": {}, "data": {}}
+    return [
+        make(split=k, test=test, seconds=60.0, config=config, **changes)
+        for k, test in enumerate(tests)
+    ]
+
+
+def evidence(*groups: list[Record], sweeps: tuple[SweepResult, ...] = ()) -> Evidence:
+    return Evidence(tuple(record for group in groups for record in group), sweeps)
+
+
+def test_every_number_is_said_with_what_it_needs() -> None:
+    found = contents(evidence(runs(TEN), runs([0.8, 0.81], model="gcn", semantics="")))
+    (line,) = (line for line in found["details"].splitlines() if "| csnn |" in line)
+    for part in ("85.00 ± 1.10", "10 of 10", "85.45 ± 0.53", "-0.45 (-1.2 s.e.)", "10.0", "0.500"):
+        assert part in line
+    assert "2 of 10" in found["details"]
+    assert "| tolokers | gcn | 2 |" in found["rivals"]
+    assert "+4.50 ± 6.35 | undecided" in found["rivals"]
+    assert "85.00 ± 1.10" in found["tables"]
+    assert "0.14" in found["runtime"]  # the paper's seconds
+
+
+def test_models_with_one_split_are_left_out_but_for_csnn() -> None:
+    found = contents(evidence(runs([0.8]), runs([0.7], model="gcn", semantics="")))
+    assert "csnn" in found["details"]
+    assert "gcn" not in found["details"]
+    assert found["summary"] == "There are no results of several splits yet.\n"
+    assert "gcn 1," in found["remaining"]
+
+
+def test_validation_alone_names_the_best_rival() -> None:
+    strong = runs([0.99] * 10, model="gcn", semantics="", val=0.5)
+    chosen = runs([0.6] * 10, model="sage", semantics="", val=0.9)
+    ablation = runs([1.0] * 10, model="csnn-identity", val=1.0)
+    all_of_them = evidence(runs(TEN), strong, chosen, ablation)
+    (row,) = (row for row, _ in all_of_them.rows if row.model == "csnn")
+    rival = best_rival(row, all_of_them)
+    assert rival is not None
+    assert rival.model == "sage"
+    assert "sage 60.00 ± 0.00" in summary(all_of_them)
+
+
+def test_what_is_below_the_paper_is_found() -> None:
+    assert is_below(evidence(runs(TEN))) == []
+    low = evidence(runs([test - 0.02 for test in TEN]))
+    assert [row.dataset for row in is_below(low)] == ["tolokers"]
+    assert "-2.45" in contents(low)["below"]
+    assert is_below(evidence(runs([0.1]))) == []  # one split has no standard error
+
+
+def test_sweeps_say_their_size_and_what_they_found(tmp_path: Path) -> None:
+    folder = tmp_path / "sweeps" / "csnn-texas"
+    for name, vals in {"a": [0.5, 0.6], "b": [0.7, 0.9], "c": [0.4]}.items():
+        for split, val in enumerate(vals):
+            config = {"model": {"stalk_dim": ord(name)}, "train": {"lr": 0.1}}
+            record = make(split=split, val=val, config_hash=name, config=config, seconds=30.0)
+            append_record(folder / "records" / "csnn-texas.jsonl", record)
+    space = {"settings": {"model.stalk_dim": [97, 98, 99], "train.lr": [0.1]}}
+    plan = {"splits": [0, 1], "sampler": "tpe", "space": space}
+    (folder / "sweep.json").write_text(json.dumps({"plan": plan}))
+    append_record(tmp_path / "csnn-texas.jsonl", make())
+    line = contents(load_evidence(tmp_path))["sweeps"].splitlines()[-1]
+    assert line == "| csnn-texas | 3 (1 given up) | 0–1 | tpe | 80.00 | 2 | stalk_dim 98 (b) |"
+
+
+def test_without_records_nothing_is_claimed() -> None:
+    found = contents(evidence(runs([0.8], dataset="own")))
+    assert found["below"] == "There is no such number.\n"
+    assert found["rivals"] == "Nothing to compare yet.\n"
+    assert found["sweeps"] == "No sweep is recorded yet.\n"
+    assert found["question-order"] == "Nothing has been run for this yet.\n"
+
+
+# --- what is committed ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["docs/reproduction.md", "README.md"])
+def test_committed_tables_are_those_of_the_committed_records(path: str) -> None:
+    text = (ROOT / path).read_text(encoding="utf-8")
+    found = contents(load_evidence(ROOT / "results"))
+    places = [place for place in find_places(text) if place in found]
+    assert places
+    for place in places:
+        assert fill_document(text, place, found[place]) == text, place
+
+
+def test_every_place_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    assert set(find_places(page)) == set(contents(load_evidence(ROOT / "results")))
+
+
+def test_what_is_below_the_paper_was_investigated() -> None:
+    """Each dataset has its own paragraph under the heading, which says what was tried."""
+    page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    section = page.split("## Where ours is below the paper")[1].split("\n## ")[0]
+    prose = section.split("<!-- below: end -->")[1]
+    investigated = set(re.findall(r"\*\*([a-z0-9-]+)/([a-z0-9-]+)\*\*", prose))
+    for row in is_below(load_evidence(ROOT / "results")):
+        assert (row.model, row.dataset) in investigated, f"{row.model}/{row.dataset}"
