@@ -79,6 +79,14 @@ def test_what_is_below_the_paper_is_found() -> None:
     assert is_below(evidence(runs([0.1]))) == []  # one split has no standard error
 
 
+def test_all_settings_are_listed_and_not_only_the_chosen() -> None:
+    other = runs([0.5, 0.5], config_hash="bbbb")
+    table = contents(evidence(runs(TEN), other, runs([0.4], config_hash="cccc")))["settings"]
+    assert "| 10 |" in table
+    assert "bbbb" in table
+    assert "cccc" not in table
+
+
 def test_sweeps_say_their_size_and_what_they_found(tmp_path: Path) -> None:
     folder = tmp_path / "sweeps" / "csnn-texas"
     for name, vals in {"a": [0.5, 0.6], "b": [0.7, 0.9], "c": [0.4]}.items():
@@ -124,7 +132,7 @@ def test_what_is_below_the_paper_was_investigated() -> None:
     """Each dataset has its own paragraph under the heading, which says what was tried."""
     page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
     section = page.split("## Where ours is below the paper")[1].split("\n## ")[0]
-    prose = section.split("<!-- below: end -->")[1]
+    prose = section.split("<!-- settings: end -->")[1]
     investigated = set(re.findall(r"\*\*([a-z0-9-]+)/([a-z0-9-]+)\*\*", prose))
     for row in is_below(load_evidence(ROOT / "results")):
         assert (row.model, row.dataset) in investigated, f"{row.model}/{row.dataset}"

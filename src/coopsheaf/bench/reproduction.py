@@ -87,18 +87,7 @@ class Evidence:
     @cached_property
     def rows(self) -> list[tuple[Row, int]]:
         """One per model, semantics and dataset, chosen by validation, in the paper's order."""
-        order = {item.dataset: place for place, item in enumerate(AGENDA)}
-        chosen = select(summarise(self.shown))
-        return sorted(
-            chosen,
-            key=lambda pair: (
-                order.get(pair[0].dataset, len(order)),
-                pair[0].dataset,
-                pair[0].model != "csnn",
-                pair[0].model,
-                pair[0].semantics,
-            ),
-        )
+        return sorted(select(summarise(self.shown)), key=lambda pair: _order(pair[0]))
 
 
 def load_evidence(folder: Path) -> Evidence:
@@ -119,6 +108,7 @@ def contents(evidence: Evidence) -> dict[str, str]:
         "details": lambda: details(evidence),
         "rivals": lambda: rivals(evidence),
         "below": lambda: below(evidence),
+        "settings": lambda: settings(evidence),
         "runtime": lambda: to_markdown(layout(evidence.shown, timing=True)[-1:]),
         "sweeps": lambda: sweeps(evidence),
         "remaining": lambda: still_to_run(evidence),
@@ -256,13 +246,40 @@ def _below(evidence: Evidence) -> Iterable[tuple[Row, str]]:
             yield row, format_score(entry.metric, entry.value, entry.deviation)
 
 
+def settings(evidence: Evidence) -> str:
+    """Everything CSNN was run with on more than one split, the chosen and the others."""
+    names = [
+        "semantics",
+        "scale",
+        "stalk_dim",
+        "num_layers",
+        "hidden_channels",
+        "learner",
+        "dropout",
+    ]
+    head = (
+        "dataset | order | scale | d | layers | channels | learner | dropout | weight decay"
+        " | runs | validation | test | hash"
+    )
+    configs = {record.config_hash: record.config for record in evidence.shown}
+    lines = []
+    for row in sorted(summarise(evidence.shown), key=_order):
+        if row.model != "csnn" or len(row.runs) < 2:
+            continue
+        config = configs[row.config_hash]
+        cells = [str(config["model"].get(name, NOTHING)) for name in names]
+        decay = f"{config['train'].get('weight_decay', 0):g}"
+        scores = (str(len(row.runs)), _score(row.metric, row.vals), _ours(row), row.config_hash[:8])
+        lines.append((row.dataset, *cells, decay, *scores))
+    return markdown_table(head, lines, "lllrrrlrrrrrl") if lines else "Nothing yet.\n"
+
+
 def answer(question: Question, evidence: Evidence) -> str:
     """Two settings that differ in one thing, on every dataset they were both run on."""
     pairs = twins(question, evidence.records, summarise)
     if not pairs:
         return "Nothing has been run for this yet.\n"
-    order = {item.dataset: place for place, item in enumerate(AGENDA)}
-    pairs.sort(key=lambda pair: order.get(pair[0].dataset, len(order)))
+    pairs.sort(key=lambda pair: _order(pair[0]))
     head = (
         f"dataset | splits | {question.first} | {question.second} | difference (95 % interval)"
         f" | {question.first}:"
@@ -347,6 +364,15 @@ def best_rival(row: Row, evidence: Evidence) -> Row | None:
     candidates = [r for r in _rivals_of(row, evidence) if len(r.runs) == len(row.runs)]
     sign = -1.0 if row.metric in LOWER_IS_BETTER else 1.0
     return max(candidates, key=lambda r: sign * (r.val_mean or 0.0), default=None)
+
+
+_PLACES = {dataset: k for k, dataset in enumerate(dict.fromkeys(i.dataset for i in AGENDA))}
+
+
+def _order(row: Row) -> tuple[int, str, bool, str, str]:
+    """Datasets as in the agenda, CSNN first."""
+    place = _PLACES.get(row.dataset, len(_PLACES))
+    return place, row.dataset, row.model != "csnn", row.model, row.semantics
 
 
 def _column(record: Record) -> ColumnKey:
