@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,9 @@ import pytest
 from bench.example import make
 
 from coopsheaf.bench.documents import fill_document, find_places
-from coopsheaf.bench.records import Record, append_record
+from coopsheaf.bench.records import Record
 from coopsheaf.bench.reproduction import (
     Evidence,
-    SweepResult,
     best_rival,
     contents,
     is_below,
@@ -35,8 +33,8 @@ def runs(tests: list[float], **changes: Any) -> list[Record]:
     ]
 
 
-def evidence(*groups: list[Record], sweeps: tuple[SweepResult, ...] = ()) -> Evidence:
-    return Evidence(tuple(record for group in groups for record in group), sweeps)
+def evidence(*groups: list[Record]) -> Evidence:
+    return Evidence(tuple(record for group in groups for record in group))
 
 
 def test_every_number_is_said_with_what_it_needs() -> None:
@@ -85,21 +83,6 @@ def test_all_settings_are_listed_and_not_only_the_chosen() -> None:
     assert "| 10 |" in table
     assert "bbbb" in table
     assert "cccc" not in table
-
-
-def test_sweeps_say_their_size_and_what_they_found(tmp_path: Path) -> None:
-    folder = tmp_path / "sweeps" / "csnn-texas"
-    for name, vals in {"a": [0.5, 0.6], "b": [0.7, 0.9], "c": [0.4]}.items():
-        for split, val in enumerate(vals):
-            config = {"model": {"stalk_dim": ord(name)}, "train": {"lr": 0.1}}
-            record = make(split=split, val=val, config_hash=name, config=config, seconds=30.0)
-            append_record(folder / "records" / "csnn-texas.jsonl", record)
-    space = {"settings": {"model.stalk_dim": [97, 98, 99], "train.lr": [0.1]}}
-    plan = {"splits": [0, 1], "sampler": "tpe", "space": space}
-    (folder / "sweep.json").write_text(json.dumps({"plan": plan}))
-    append_record(tmp_path / "csnn-texas.jsonl", make())
-    line = contents(load_evidence(tmp_path))["sweeps"].splitlines()[-1]
-    assert line == "| csnn-texas | 3 (1 given up) | 0–1 | tpe | 80.00 | 2 | stalk_dim 98 (b) |"
 
 
 def test_without_records_nothing_is_claimed() -> None:

@@ -6,13 +6,11 @@ Every place is computed from records alone. :func:`contents` gives all of them; 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean, pstdev
-from typing import Any
 
 from coopsheaf.bench.agenda import AGENDA, Item, command, remaining
 from coopsheaf.bench.compare import (
@@ -33,8 +31,9 @@ from coopsheaf.bench.layout import (
     layout,
     published_beside,
 )
-from coopsheaf.bench.records import Record, find_records, read_records
+from coopsheaf.bench.records import Record, find_records
 from coopsheaf.bench.render import to_markdown
+from coopsheaf.bench.sweep_results import SweepResult, find_sweeps, sweep_table
 from coopsheaf.bench.tables import (
     LOWER_IS_BETTER,
     ColumnKey,
@@ -46,21 +45,6 @@ from coopsheaf.bench.tables import (
 )
 
 TOO_FAR = 2  # standard errors below the paper
-
-
-@dataclass(frozen=True)
-class SweepResult:
-    """What a sweep was, and what it found.
-
-    Args:
-        folder: its name below ``results/sweeps``.
-        plan: what was searched, as the sweep wrote it.
-        records: one per trained split.
-    """
-
-    folder: str
-    plan: dict[str, Any]
-    records: tuple[Record, ...]
 
 
 @dataclass(frozen=True)
@@ -92,12 +76,7 @@ class Evidence:
 
 def load_evidence(folder: Path) -> Evidence:
     """The records of a folder of results, and the sweeps below it."""
-    sweeps = []
-    for path in sorted(folder.glob("sweeps/*/sweep.json")):
-        records = read_records(sorted(path.parent.glob("records/*.jsonl")))
-        plan = json.loads(path.read_text(encoding="utf-8"))["plan"]
-        sweeps.append(SweepResult(path.parent.name, plan, tuple(records)))
-    return Evidence(tuple(find_records(folder)), tuple(sweeps))
+    return Evidence(tuple(find_records(folder)), tuple(find_sweeps(folder / "sweeps")))
 
 
 def contents(evidence: Evidence) -> dict[str, str]:
@@ -110,7 +89,7 @@ def contents(evidence: Evidence) -> dict[str, str]:
         "below": lambda: below(evidence),
         "settings": lambda: settings(evidence),
         "runtime": lambda: to_markdown(layout(evidence.shown, timing=True)[-1:]),
-        "sweeps": lambda: sweeps(evidence),
+        "sweeps": lambda: sweep_table(evidence.sweeps),
         "remaining": lambda: still_to_run(evidence),
     }
     for question in QUESTIONS:
@@ -299,50 +278,6 @@ def answer(question: Question, evidence: Evidence) -> str:
     counts = ", ".join(f"{word} on {verdicts.count(word)}" for word in VERDICTS)
     total = f"\nIn all, {question.first}: {counts}.\n"
     return markdown_table(head, lines, "lrrrrl") + total
-
-
-def sweeps(evidence: Evidence) -> str:
-    """How settings were searched where none are published."""
-    head = "sweep | trials | on splits | sampler | best mean validation | minutes | found"
-    lines = []
-    for sweep in evidence.sweeps:
-        trials: dict[str, list[Record]] = {}
-        for record in sweep.records:
-            trials.setdefault(record.config_hash, []).append(record)
-        splits = sweep.plan["splits"]
-        whole = [runs for runs in trials.values() if len(runs) == len(splits)]
-        if not whole:
-            continue
-        sign = -1.0 if whole[0][0].metric in LOWER_IS_BETTER else 1.0
-        best = max(whole, key=lambda runs: sign * fmean(run.val or 0.0 for run in runs))
-        searched = [name for name, values in _searched(sweep.plan).items() if values != 1]
-        found = ", ".join(_spell_setting(name, best[0].config) for name in searched)
-        seconds = sum(record.seconds or 0.0 for record in sweep.records)
-        value = format_score(best[0].metric, fmean(run.val or 0.0 for run in best), None)
-        lines.append(
-            (
-                sweep.folder,
-                f"{len(trials)} ({len(trials) - len(whole)} given up)",
-                f"{splits[0]}–{splits[-1]}",
-                sweep.plan["sampler"],
-                value,
-                f"{seconds / 60:.0f}",
-                f"{found} ({best[0].config_hash[:8]})",
-            )
-        )
-    return markdown_table(head, lines, "lrrlrrl") if lines else "No sweep is recorded yet.\n"
-
-
-def _searched(plan: dict[str, Any]) -> dict[str, int]:
-    """The searched settings with their numbers of values; 0 for a range."""
-    settings = plan["space"]["settings"]
-    return {name: len(item) if isinstance(item, list) else 0 for name, item in settings.items()}
-
-
-def _spell_setting(name: str, config: dict[str, Any]) -> str:
-    section, key = name.split(".", 1)
-    value = config[section].get(key)
-    return f"{key} {json.dumps(value)}".replace('"', "")
 
 
 def still_to_run(evidence: Evidence) -> str:
