@@ -14,6 +14,7 @@ import argparse
 import ctypes
 import itertools
 import json
+import math
 import multiprocessing
 import os
 import platform
@@ -201,7 +202,9 @@ def check_agreement(found: dict[str, tuple[float, float]]) -> None:
     """Implementations of CSNN have the same parameters: losses and gradients must agree."""
     for what, place in (("losses", 0), ("gradient norms", 1)):
         same = [found[kernel][place] for kernel in CSNNS if kernel in found]
-        if same and not max(same) - min(same) <= TOLERANCE * abs(max(same)):
+        spread = max(same, default=0.0) - min(same, default=0.0)
+        agree = all(map(math.isfinite, same)) and spread <= TOLERANCE * abs(max(same, default=0.0))
+        if not agree:
             raise SystemExit(f"error: the kernels compute different functions: {what} {found}")
 
 

@@ -47,7 +47,11 @@ def start_processes(
             # The server that forks was started with the environment of another test.
             "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"],
         }
-        process = context.Process(target=_start, args=(environment, body, folder, *arguments))
+        process = context.Process(
+            target=_start,
+            args=(environment, body, folder, *arguments),
+            daemon=True,  # one that hangs does not keep pytest from ending
+        )
         process.start()
         processes.append(process)
     return processes

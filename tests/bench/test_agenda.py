@@ -6,15 +6,19 @@ import pytest
 from bench.example import make
 
 from coopsheaf.bench.agenda import AGENDA, RELEASED, ZEROS, Item, command, remaining
-from coopsheaf.data.registry import DATASETS
-from coopsheaf.models.registry import MODELS
+from coopsheaf.bench.recipes import recipe_for
+from coopsheaf.cli.training import _override
+from coopsheaf.data.catalogue import DATASETS
 
 
-def test_the_agenda_speaks_of_what_there_is() -> None:
+def test_the_agenda_can_be_run() -> None:
+    """Its commands name recipes that can be made, settings they have and splits that exist."""
     assert len(set(AGENDA)) == len(AGENDA)
     for item in AGENDA:
-        assert item.model in MODELS
-        assert item.dataset in DATASETS
+        settings = (item.setting,) if item.setting else ()
+        _override(recipe_for(item.model, item.dataset), settings)
+        if "--splits" in command([item]):
+            assert item.runs <= DATASETS[item.dataset].published.splits, item
 
 
 def test_records_count_for_their_own_item_only() -> None:
@@ -32,6 +36,11 @@ def test_records_count_for_their_own_item_only() -> None:
     assert Item("mlp", dataset, 10).recorded(records) == 0
     left = dict(remaining(records))
     assert left[Item("csnn", dataset, 10)] == 3
+
+
+def test_runs_of_other_versions_and_files_do_not_add_up() -> None:
+    records = [make(split=k, model_version=1 + k % 2, dataset_checksum="ab"[k // 5]) for k in range(10)]  # fmt: skip
+    assert Item("csnn", "tolokers", 10).recorded(records) == 3
 
 
 def test_what_is_whole_is_not_on_the_list() -> None:
@@ -53,7 +62,12 @@ def test_seeds_are_counted_where_there_is_one_split() -> None:
         (Item("csnn", "texas", 10), "coopsheaf bench csnn/texas --splits 0-9"),
         (
             Item("csnn", "tolokers", 3, RELEASED),
-            "coopsheaf bench csnn/tolokers --splits 0-2 --set model.semantics=released",
+            "coopsheaf bench csnn/tolokers --set model.semantics=released --splits 0-2",
+        ),
+        (
+            Item("csnn", "peptides-func", 4, RELEASED),
+            "for seed in $(seq 1 4); do coopsheaf bench csnn/peptides-func "
+            "--set model.semantics=released --set train.seed=$seed; done",
         ),
         (
             Item("csnn", "peptides-func", 4),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from coopsheaf.bench.compare import QUESTIONS, Paired, compare, standard_error, twins
+from coopsheaf.bench.compare import QUESTIONS, Paired, compare, standard_error, t_quantile, twins
 from coopsheaf.bench.records import Record
 from coopsheaf.bench.tables import Row, summarise
 
@@ -27,22 +27,22 @@ def row(tests: dict[int, float], **changes: Any) -> Row:
 
 
 @given(SCORES)
-def test_the_interval_is_that_of_the_paired_t_test(scores: list[tuple[float, float]]) -> None:
+def test_the_intervals_are_those_of_student_and_of_nadeau_and_bengio(
+    scores: list[tuple[float, float]],
+) -> None:
     first, second = zip(*scores, strict=True)
-    paired = Paired(first, second)
-    half = paired.half_width
-    assert half is not None
+    paired = Paired(first, second, test_per_train=0.4)
     differences = [a - b for a, b in scores]
-    scale = stats.sem(differences)
-    want = stats.t.ppf(0.975, len(scores) - 1) * scale
-    assert half == pytest.approx(want, rel=1e-3, abs=1e-12)
-    assert (paired.verdict == "undecided") == (abs(paired.mean) <= half)
+    n, error = len(scores), stats.sem(differences)
+    plain, corrected = paired.half_width, paired.corrected_half_width
+    want = stats.t.ppf(0.975, n - 1) * error
+    assert plain == pytest.approx(want, rel=1e-3, abs=1e-12)
+    assert corrected == pytest.approx(want * (1 + 0.4 * n) ** 0.5, rel=1e-3, abs=1e-12)
 
 
-def test_many_runs_have_the_normal_interval() -> None:
-    paired = Paired((0.5, 0.6) * 20, (0.4, 0.4) * 20)
-    want = 1.96 * stats.sem([0.1, 0.2] * 20)
-    assert paired.half_width == pytest.approx(want, rel=1e-3)
+@given(st.integers(1, 500))
+def test_quantiles(freedom: int) -> None:
+    assert t_quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-3)
 
 
 def test_only_common_splits_count_and_better_is_positive() -> None:
@@ -57,6 +57,13 @@ def test_only_common_splits_count_and_better_is_positive() -> None:
     assert error is not None
     assert error.mean == pytest.approx(0.15)
     assert compare(row({0: 0.5}), row({1: 0.5})) is None
+    undefined = row({0: 0.5, 1: None, 2: 0.9})  # type: ignore[dict-item]
+    paired = compare(undefined, row({0: 0.4, 1: 0.4, 2: 0.4}))
+    assert paired is not None
+    assert paired.first == (0.5, 0.9)
+    seeds = {"dataset": "peptides-func", "metric": "ap"}
+    first, second = (summarise([make(seed=k, **seeds) for k in (1, 2)])[0] for _ in range(2))
+    assert compare(first, second) is None  # equal seeds have nothing in common
     with pytest.raises(ValueError, match="different data"):
         compare(row({0: 0.5}), row({0: 0.5}, dataset="wisconsin"))
 
@@ -64,9 +71,14 @@ def test_only_common_splits_count_and_better_is_positive() -> None:
 def test_verdicts() -> None:
     assert Paired((0.9, 0.91), (0.5, 0.5)).verdict == "better"
     assert Paired((0.5, 0.5), (0.9, 0.91)).verdict == "worse"
-    assert Paired((0.5, 0.5), (0.9, 0.91), lower_is_better=True).verdict == "better"
+    assert Paired((0.5, 0.5), (0.9, 0.91), sign=-1.0).verdict == "better"
     assert Paired((0.9, 0.1), (0.5, 0.5)).verdict == "undecided"
-    assert Paired((0.9,), (0.5,)).verdict == "undecided"  # one split proves nothing
+    assert Paired((0.9,), (0.5,)).verdict == "one split"  # which proves nothing
+    # The plain interval excludes zero, the corrected one does not.
+    close = Paired((0.62, 0.64, 0.66, 0.6), (0.6, 0.6, 0.63, 0.58))
+    assert close.half_width is not None
+    assert close.mean > close.half_width
+    assert close.verdict == "undecided"
 
 
 def test_standard_errors() -> None:
@@ -84,15 +96,17 @@ UNDIRECTED = {"direction": "undirected"}
 def csnn(tests: dict[int, float], hash: str, **options: Any) -> list[Record]:
     name = options.pop("name", "csnn")
     lr = options.pop("lr", 0.1)
-    processing = options.pop("processing", UNDIRECTED)
-    model = {"name": name, "scale": "exp", "semantics": "paper", "orthogonal": "x", **options}
+    more = {key: options.pop(key) for key in ("processing", "model_version", "dataset_remark", "val") if key in options}  # fmt: skip
+    config = {"train": {"lr": lr}, "data": {}, **options.pop("config", {})}
+    config["recipe"] = {"name": hash}
+    model = {"name": name, "scale": "exp", "semantics": "paper", "orthogonal": "cayley", **options}
     return splits(
         tests,
         model=name,
         semantics=model["semantics"],
         config_hash=hash,
-        config={"model": model, "train": {"lr": lr}, "data": {}},
-        processing=processing,
+        config={"model": model, **config},
+        **more,
     )
 
 
@@ -105,31 +119,47 @@ def test_twins_differ_in_one_thing() -> None:
         *csnn({0: 0.7, 1: 0.7}, "e", scale="rectified"),
     ]
     for question, differences in ((ORDER, (0.1, 0.2)), (MAPS, (0.2, 0.3)), (SCALES, (0.2, 0.1))):
-        ((_, _, paired),) = twins(question, records, summarise)
+        ((_, _, paired),) = twins(question, records)
         assert paired.differences == pytest.approx(differences)
 
 
-def test_one_way_edges_and_other_versions_are_not_compared() -> None:
+def test_what_differs_in_more_is_not_compared() -> None:
     stored = {"direction": "stored"}
-    records = [
-        *csnn({0: 0.5}, "a", processing=stored),
-        *csnn({0: 0.4}, "b", semantics="released", processing=stored),
-        *csnn({0: 0.5}, "c"),
-        *(
-            make(**{**vars(r), "model_version": 2})
-            for r in csnn({0: 0.1}, "d", semantics="released")
-        ),
-    ]
-    assert twins(ORDER, records, summarise) == []
+    for other in (
+        {"processing": stored},
+        {"dataset_remark": "another file"},
+        {"config": {"batch": {"kind": "clusters"}}},
+        {"lr": 0.2},
+        {"stalk_dim": 5},
+    ):
+        first = csnn({0: 0.5}, "a", **({"processing": stored} if "processing" in other else {}))
+        records = [*first, *csnn({0: 0.4}, "b", semantics="released", **other)]
+        assert twins(ORDER, records) == [], other
+    assert (
+        len(twins(ORDER, [*csnn({0: 0.5}, "a"), *csnn({0: 0.4}, "b", semantics="released")])) == 1
+    )
+
+
+def test_only_the_newest_version_counts() -> None:
+    old = [*csnn({0: 0.5, 1: 0.5}, "a"), *csnn({0: 0.4, 1: 0.4}, "b", semantics="released")]
+    new = [make(**{**vars(record), "model_version": 2, "split": 0}) for record in old[::2]]
+    ((first, _, paired),) = twins(ORDER, [*old, *new])
+    assert first.model_version == 2
+    assert len(paired.differences) == 1
+    # Each model has versions of its own.
+    identity = csnn({0: 0.1}, "c", name="csnn-identity", scale="unit", orthogonal="identity")
+    assert len(twins(MAPS, [*new, *identity])) == 1
 
 
 def test_of_several_pairs_the_one_with_the_most_splits_is_kept() -> None:
+    """Identity maps have twins with every kind of map; the first recorded is not the best."""
     records = [
-        *csnn({0: 0.5}, "a", lr=0.3),
-        *csnn({0: 0.1}, "b", lr=0.3, semantics="released"),
-        *csnn({0: 0.5, 1: 0.6}, "c"),
-        *csnn({0: 0.4, 1: 0.4}, "d", semantics="released"),
+        *csnn({0: 0.9}, "a", orthogonal="euler"),
+        *csnn({0: 0.5, 1: 0.6}, "b", val=0.5),
+        *csnn({0: 0.1, 1: 0.1}, "c", orthogonal="householder", val=0.6),
+        *csnn({0: 0.4, 1: 0.4}, "d", name="csnn-identity", scale="unit", orthogonal="identity"),
+        *csnn({0: 0.8, 1: 0.8}, "e", orthogonal="identity", val=0.9),  # nothing is learned here
     ]
-    ((first, _, paired),) = twins(ORDER, records, summarise)
-    assert first.config_hash == "c"
-    assert len(paired.differences) == 2
+    ((first, _, paired),) = twins(MAPS, records)
+    assert first.config_hash == "c"  # as many splits as "b", and better on validation
+    assert paired.mean == pytest.approx(-0.3)

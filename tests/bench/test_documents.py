@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from coopsheaf.bench.documents import fill_document, fill_file, find_places, markdown_table
+from coopsheaf.bench.documents import (
+    escape_markdown,
+    fill_document,
+    fill_files,
+    find_places,
+    markdown_table,
+)
 
 TEXT = "a\n<!-- one: begin -->\nold\n<!-- one: end -->\nb\n<!-- two: begin -->\n<!-- two: end -->\n"
 
@@ -18,22 +24,39 @@ def test_a_place_is_filled_and_nothing_else_is_touched() -> None:
     assert fill_document(filled, "one", "new\n") == filled
 
 
-def test_a_place_without_markers_is_named() -> None:
+def test_a_place_without_its_two_markers_is_named() -> None:
     with pytest.raises(ValueError, match="<!-- three: begin --> and <!-- three: end -->"):
         fill_document(TEXT, "three", "")
-    with pytest.raises(ValueError, match="must hold the markers"):
+    with pytest.raises(ValueError, match="once each"):
         fill_document(TEXT.replace("<!-- two: end -->", ""), "two", "")
+    with pytest.raises(ValueError, match="once each"):
+        fill_document(TEXT + TEXT, "one", "")
 
 
-def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "page.md"
-    path.write_text(TEXT, encoding="utf-8")
-    with pytest.raises(ValueError, match="three"):
-        fill_file(path, {"one": "new\n", "three": ""})
-    assert path.read_text(encoding="utf-8") == TEXT
-    fill_file(path, {"one": "− new\n", "two": "more\n"})
-    assert find_places(path.read_text(encoding="utf-8")) == ["one", "two"]
-    assert "− new" in path.read_text(encoding="utf-8")
+def test_all_files_are_written_or_none(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.md", tmp_path / "second.md"
+    first.write_bytes(TEXT.encode())
+    for text, error in (
+        ("nothing", "second.md: must hold a line .* where NAME is one of one, two"),
+        (TEXT.replace("<!-- two: end -->", ""), "second.md: .* once each"),
+        (None, "second.md: cannot be read"),
+    ):
+        if text is None:
+            second.unlink()
+        else:
+            second.write_text(text)
+        with pytest.raises(ValueError, match=error):
+            fill_files([first, second], {"one": "new\n", "two": "more\n"})
+        assert first.read_text() == TEXT
+    second.write_bytes(b"a\r\n<!-- two: begin -->\r\n<!-- two: end -->\r\n")
+    filled = fill_files([first, second], {"one": "− new\n", "two": "more\n"})
+    assert filled == {first: ["one", "two"], second: ["two"]}
+    assert "− new" in first.read_text(encoding="utf-8")
+    assert second.read_bytes().startswith(b"a\r\n")
+
+
+def test_names_are_read_as_they_stand() -> None:
+    assert escape_markdown("a|b_c\n<i>") == "a\\|b\\_c &lt;i&gt;"
 
 
 def test_tables() -> None:

@@ -19,6 +19,7 @@ from coopsheaf.bench.records import (
     append_record,
     find_records,
     read_records,
+    spell_splits,
 )
 
 WRITERS, LINES = 4, 250
@@ -151,3 +152,16 @@ def test_records_of_a_folder_are_found(tmp_path: Path) -> None:
     append_record(tmp_path / "a.jsonl", make(split=0))
     (tmp_path / "notes.txt").write_text("not records", encoding="utf-8")
     assert [r.split for r in find_records(tmp_path)] == [0, 1]
+
+
+def test_splits_are_spelled() -> None:
+    spelled = [spell_splits(splits) for splits in ((0,), (2, 3, 4), (0, 2, 5))]
+    assert spelled == ["split 0", "splits 2-4", "splits 0, 2, 5"]
+
+
+def test_a_score_that_is_no_number_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    append_record(path, make())
+    path.write_text(path.read_text().replace('"test": 0.85', '"test": NaN'))
+    (record,) = read_records([path])
+    assert record.test is None

@@ -14,7 +14,7 @@ from bench.sweeps import SPACE, plan
 from train.small import node_dataset
 
 from coopsheaf.bench.sweep import Sweep
-from coopsheaf.bench.sweep_plan import SweepError, load_plan, plan_from_plain, spell_splits
+from coopsheaf.bench.sweep_plan import SweepError, load_plan, plan_from_plain
 
 
 def test_a_plan_is_read_back(tmp_path: Path) -> None:
@@ -92,7 +92,3 @@ def test_planning_leaves_the_random_state(tmp_path: Path) -> None:
     before = torch.get_rng_state()
     plan(tmp_path)
     assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_splits_in_words() -> None:
-    assert [spell_splits(splits) for splits in ((0,), (2, 3, 4), (0, 2, 5))] == ["split 0", "splits 2-4", "splits 0, 2, 5"]  # fmt: skip

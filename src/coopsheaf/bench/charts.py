@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from coopsheaf.bench.layout import one_line
+from coopsheaf.bench.documents import one_line
 
 # Student's t, 97.5 %, for 1 to 30 degrees of freedom; beyond, the normal distribution's 1.96.
 _T975 = (

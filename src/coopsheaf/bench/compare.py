@@ -1,13 +1,15 @@
 """Paired comparisons over splits. Imports no PyTorch.
 
 Two settings that were run on the same splits are compared split by split: the splits differ more
-from each other than the settings do, and what they have in common cancels. The interval is that
-of Student's t for the mean difference,
+from each other than the settings do, and what they have in common cancels. For n differences with
+mean δ and sample deviation s there are two intervals of 95 %:
 
-    mean ± t(0.975, n - 1) · s / sqrt(n),
+    δ ± t(n - 1) · s · sqrt(1/n)              as if the splits were independent,
+    δ ± t(n - 1) · s · sqrt(1/n + q)          for random splits of one dataset,
 
-with s the sample standard deviation of the n differences. Splits of one graph overlap, so the
-interval is a little too narrow; it is a guide, not a proof.
+with q the number of test nodes per training node (Nadeau and Bengio, 2003): training sets overlap,
+so the differences are alike, and the first interval is two or three times too narrow. Verdicts
+are given by the second one.
 """
 
 from __future__ import annotations
@@ -15,17 +17,26 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import NormalDist, fmean, stdev
 from typing import Any
 
 from coopsheaf.bench.records import Record
-from coopsheaf.bench.tables import LOWER_IS_BETTER, Row
+from coopsheaf.bench.tables import Row, base_name, paper_table, sign_of, summarise, validation
 
-# The 0.975 quantile of Student's t by degrees of freedom; benchmarks have at most ten splits.
-_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-_NORMAL = 1.960
+# The 0.975 quantile of Student's t for 1 to 10 degrees of freedom.
+_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 
+ONE_SPLIT = "one split"
 VERDICTS = ("better", "worse", "undecided")
+
+
+def t_quantile(freedom: int) -> float:
+    """The 0.975 quantile of Student's t, to a thousandth."""
+    if freedom <= len(_T):
+        return _T[freedom - 1]
+    z = NormalDist().inv_cdf(0.975)
+    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    return z + first / freedom + second / freedom**2
 
 
 @dataclass(frozen=True)
@@ -34,18 +45,19 @@ class Paired:
 
     Args:
         first, second: their test scores.
-        lower_is_better: whether the scores are errors.
+        sign: 1, or -1 where scores are errors.
+        test_per_train: test nodes per training node.
     """
 
     first: tuple[float, ...]
     second: tuple[float, ...]
-    lower_is_better: bool = False
+    sign: float = 1.0
+    test_per_train: float = 0.5
 
     @property
     def differences(self) -> tuple[float, ...]:
         """One per split; positive where the first is better."""
-        sign = -1.0 if self.lower_is_better else 1.0
-        return tuple(sign * (a - b) for a, b in zip(self.first, self.second, strict=True))
+        return tuple(self.sign * (a - b) for a, b in zip(self.first, self.second, strict=True))
 
     @property
     def mean(self) -> float:
@@ -53,34 +65,47 @@ class Paired:
 
     @property
     def half_width(self) -> float | None:
-        """Of the 95 % interval around the mean; ``None`` for a single split."""
-        n = len(self.differences)
-        if n < 2:
-            return None
-        t = _T[n - 2] if n - 2 < len(_T) else _NORMAL
-        return t * stdev(self.differences) / n**0.5
+        """Of the interval for independent splits; ``None`` for a single split."""
+        return self._half(0.0)
+
+    @property
+    def corrected_half_width(self) -> float | None:
+        """Of the interval for random splits of one dataset."""
+        return self._half(self.test_per_train)
 
     @property
     def verdict(self) -> str:
-        """``"better"`` or ``"worse"`` if the interval excludes zero, ``"undecided"`` if not."""
-        half = self.half_width
-        if half is None or abs(self.mean) <= half:
+        """``"better"`` or ``"worse"`` if the corrected interval excludes zero."""
+        half = self.corrected_half_width
+        if half is None:
+            return ONE_SPLIT
+        if abs(self.mean) <= half:
             return "undecided"
         return "better" if self.mean > 0 else "worse"
 
+    def _half(self, more: float) -> float | None:
+        n = len(self.differences)
+        if n < 2:
+            return None
+        return t_quantile(n - 1) * stdev(self.differences) * (1 / n + more) ** 0.5
+
 
 def compare(first: Row, second: Row) -> Paired | None:
-    """The first against the second on their common splits; ``None`` if they have none."""
+    """The first against the second on the splits where both have a test score.
+
+    ``None`` if there are none, or if the runs differ in seeds: equal seeds have nothing in common.
+    """
     if first.column != second.column:
         raise ValueError(f"rows of different data: {first.column} and {second.column}")
-    if any(len(row.runs) != len(row.tests) for row in (first, second)):
-        return None  # where a score is not defined, nobody knows which splits the others are of
-    ours, theirs = (dict(zip(row.runs, row.tests, strict=True)) for row in (first, second))
+    if first.over != "splits":
+        return None
+    ours, theirs = first.test_by_run, second.test_by_run
     common = sorted(ours.keys() & theirs.keys())
     if not common:
         return None
     a, b = (tuple(side[split] for split in common) for side in (ours, theirs))
-    return Paired(a, b, first.metric in LOWER_IS_BETTER)
+    table = paper_table(base_name(first.dataset))
+    return Paired(a, b, sign_of(first.metric), table.test_per_train if table else 0.5)
 
 
 def standard_error(row: Row) -> float | None:
@@ -107,14 +132,30 @@ class Question:
     ignored: tuple[str, ...]
 
 
-def _model(record: Record) -> Mapping[str, Any]:
+def _setting(record: Record, name: str) -> Any:
     model: Mapping[str, Any] = record.config.get("model", {})
-    return model
+    return model.get(name)
 
 
-def _is_plain(record: Record) -> bool:
-    """CSNN with learned maps and the scales of the paper."""
-    return record.model == "csnn" and _model(record).get("scale") == "exp"
+def is_ablation(record: Record) -> bool:
+    """CSNN with maps or scales that are not the paper's."""
+    return record.model == "csnn" and (
+        _setting(record, "scale") in ("rectified", "unit")
+        or _setting(record, "orthogonal") == "identity"
+    )
+
+
+def _is_csnn(record: Record, semantics: str) -> bool:
+    return record.model == "csnn" and record.semantics == semantics and not is_ablation(record)
+
+
+def _has_zeros(record: Record) -> bool:
+    return (
+        record.model == "csnn"
+        and record.semantics == "paper"
+        and _setting(record, "scale") == "rectified"
+        and _setting(record, "orthogonal") != "identity"
+    )
 
 
 QUESTIONS: tuple[Question, ...] = (
@@ -122,15 +163,15 @@ QUESTIONS: tuple[Question, ...] = (
         "order",
         "paper's order",
         "released order",
-        lambda r: _is_plain(r) and r.semantics == "paper",
-        lambda r: _is_plain(r) and r.semantics == "released",
+        lambda r: _is_csnn(r, "paper"),
+        lambda r: _is_csnn(r, "released"),
         ("semantics",),
     ),
     Question(
         "maps",
         "learned maps",
         "identity maps",
-        lambda r: _is_plain(r) and r.semantics == "paper",
+        lambda r: _is_csnn(r, "paper"),
         lambda r: r.model == "csnn-identity" and r.semantics == "paper",
         ("name", "orthogonal", "scale"),
     ),
@@ -138,57 +179,60 @@ QUESTIONS: tuple[Question, ...] = (
         "scales",
         "exact zeros",
         "positive scales",
-        lambda r: (
-            r.model == "csnn" and _model(r).get("scale") == "rectified" and r.semantics == "paper"
-        ),
-        lambda r: _is_plain(r) and r.semantics == "paper",
+        _has_zeros,
+        lambda r: _is_csnn(r, "paper"),
         ("scale",),
     ),
 )
 
+Pair = tuple[Row, Row, Paired]
 
-def twins(
-    question: Question, records: Iterable[Record], make_rows: Callable[[list[Record]], list[Row]]
-) -> list[tuple[Row, Row, Paired]]:
+
+def twins(question: Question, records: Iterable[Record]) -> list[Pair]:
     """Pairs of settings that a question compares, on graphs whose edges go both ways.
 
-    Where several settings of a dataset have such a twin, the pair with the most common splits is
-    kept, and of equals the one whose two mean validation scores are the best together.
+    Only the newest version of a model counts. Where several settings of a dataset have a twin, the
+    pair with the most common splits is kept, and of equals the one whose two mean validation
+    scores are the best together.
     """
-    sides: list[dict[str, list[Record]]] = [{}, {}]
-    for record in records:
+    sides: tuple[dict[str, list[Record]], dict[str, list[Record]]] = ({}, {})
+    for record in newest(records):
         if record.processing.get("direction") != "undirected":
             continue
         for side, belongs in zip(sides, (question.is_first, question.is_second), strict=True):
             if belongs(record):
                 side.setdefault(_likeness(record, question.ignored), []).append(record)
-    found: dict[tuple[object, ...], tuple[Row, Row, Paired]] = {}
+    found: dict[object, Pair] = {}
     for likeness in (key for key in sides[0] if key in sides[1]):
-        first, second = (make_rows(side[likeness]) for side in sides)
-        paired = compare(first[0], second[0])
-        if paired is None:
-            continue
-        pair = (first[0], second[0], paired)
-        place = first[0].column
-        if place not in found or _worth(pair) > _worth(found[place]):
-            found[place] = pair
+        for first in summarise(sides[0][likeness]):
+            for second in summarise(sides[1][likeness]):
+                paired = compare(first, second)
+                if paired is None:
+                    continue
+                pair = (first, second, paired)
+                if first.column not in found or _worth(pair) > _worth(found[first.column]):
+                    found[first.column] = pair
     return list(found.values())
+
+
+def newest(records: Iterable[Record]) -> list[Record]:
+    """Those of the newest version of each model."""
+    kept = list(records)
+    versions: dict[str, int] = {}
+    for record in kept:
+        versions[record.model] = max(record.model_version, versions.get(record.model, 0))
+    return [record for record in kept if record.model_version == versions[record.model]]
 
 
 def _likeness(record: Record, ignored: Sequence[str]) -> str:
     """What two records must share to be twins: data, seed and all settings but those ignored."""
-    settings = {
-        "model": {key: value for key, value in _model(record).items() if key not in ignored},
-        "train": record.config.get("train", {}),
-        "data": record.config.get("data", {}),
-        "dataset": (record.dataset, record.dataset_checksum, record.metric, record.seed),
-        "version": record.model_version,
-    }
-    return json.dumps(settings, sort_keys=True)
+    settings = {key: value for key, value in record.config.items() if key != "recipe"}
+    model = settings.get("model", {})
+    settings["model"] = {key: value for key, value in model.items() if key not in ignored}
+    data = (record.dataset, record.dataset_checksum, record.dataset_remark, record.metric)
+    return json.dumps([settings, data, record.seed], sort_keys=True)
 
 
-def _worth(pair: tuple[Row, Row, Paired]) -> tuple[int, float]:
+def _worth(pair: Pair) -> tuple[int, float]:
     first, second, paired = pair
-    sign = -1.0 if first.metric in LOWER_IS_BETTER else 1.0
-    values = [row.val_mean for row in (first, second) if row.val_mean is not None]
-    return len(paired.differences), sign * sum(values)
+    return len(paired.differences), validation(first) + validation(second)

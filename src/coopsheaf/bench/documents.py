@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,19 @@ from pathlib import Path
 from coopsheaf.files import write_atomically
 
 _BEGIN = re.compile(r"<!-- ([a-z0-9-]+): begin -->")
+
+
+def one_line(text: str) -> str:
+    """Without line breaks and other control characters, which no table can hold."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def escape_markdown(text: str) -> str:
+    """A name that a user typed, so that it is read as it stands."""
+    escaped = html.escape(one_line(text), quote=False)
+    for character in "\\|*_`[]~#!":
+        escaped = escaped.replace(character, "\\" + character)
+    return escaped
 
 
 def find_places(text: str) -> list[str]:
@@ -19,10 +33,10 @@ def find_places(text: str) -> list[str]:
 def fill_document(text: str, place: str, content: str) -> str:
     """A document with something else between the two markers of a place."""
     begin, end = f"<!-- {place}: begin -->", f"<!-- {place}: end -->"
-    before, found, rest = text.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not found or not closed:
-        raise ValueError(f"the document must hold the markers {begin} and {end}")
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    if text.count(begin) != 1 or rest.count(end) != 1:
+        raise ValueError(f"the document must hold the markers {begin} and {end}, once each")
     return f"{before}{begin}\n{content}{end}{after}"
 
 
@@ -39,9 +53,29 @@ def markdown_table(head: str, rows: Iterable[Sequence[str]], align: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def fill_file(document: Path, contents: Mapping[str, str]) -> None:
-    """Write a document again with what belongs in some of its places."""
-    text = document.read_text(encoding="utf-8")
-    for place, content in contents.items():
-        text = fill_document(text, place, content)
-    write_atomically(document, text.encode())
+def fill_files(documents: Iterable[Path], contents: Mapping[str, str]) -> dict[Path, list[str]]:
+    """Write documents again with what belongs in their places, all of them or none.
+
+    Returns the places that were written, for each document. A place that is not in ``contents`` is
+    left as it is; a document without any is an error.
+    """
+    texts, filled = {}, {}
+    for document in documents:
+        try:
+            text = document.read_bytes().decode()
+            places = [place for place in find_places(text) if place in contents]
+            for place in places:
+                text = fill_document(text, place, contents[place])
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"{document}: cannot be read ({error})") from None
+        except ValueError as error:
+            raise ValueError(f"{document}: {error}") from None
+        if not places:
+            raise ValueError(
+                f"{document}: must hold a line `<!-- NAME: begin -->` and one with `end`, "
+                f"where NAME is one of {', '.join(contents)}"
+            )
+        texts[document], filled[document] = text, places
+    for document, text in texts.items():
+        write_atomically(document, text.encode())
+    return filled

@@ -260,14 +260,14 @@ def published_beside(model: str, column: ColumnKey) -> Published | None:
     return entry if fits else None
 
 
-def one_line(text: str) -> str:
-    """Without line breaks and other control characters, which no table can hold."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+def unit(metric: str) -> tuple[int, int]:
+    """By what a score is multiplied to be shown, and its decimals."""
+    return (100, 2) if metric in PERCENT else (1, 4)
 
 
 def format_score(metric: str, mean: float, std: float | None) -> str:
     """Shares as per cent with two decimals, anything else as it is with four."""
-    factor, digits = (100, 2) if metric in PERCENT else (1, 4)
+    factor, digits = unit(metric)
     text = f"{factor * mean:.{digits}f}"
     return text if std is None else f"{text} ± {factor * std:.{digits}f}"
 

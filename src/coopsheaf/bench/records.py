@@ -94,7 +94,7 @@ def read_records(paths: Iterable[Path]) -> list[Record]:
             if not line.strip():
                 continue
             try:
-                values = json.loads(line)
+                values = json.loads(line, parse_constant=lambda _: None)  # a score that is NaN
                 records.append(Record(**{key: values[key] for key in values if key in known}))
             except (ValueError, TypeError) as error:
                 if number == len(lines):
@@ -106,3 +106,12 @@ def read_records(paths: Iterable[Path]) -> list[Record]:
 def find_records(folder: Path) -> list[Record]:
     """All records below ``results/*.jsonl``."""
     return read_records(sorted(folder.glob("*.jsonl")))
+
+
+def spell_splits(splits: tuple[int, ...]) -> str:
+    """``split 0``, ``splits 0-9`` or ``splits 0, 2, 5``."""
+    if len(splits) == 1:
+        return f"split {splits[0]}"
+    if splits == tuple(range(splits[0], splits[-1] + 1)):
+        return f"splits {splits[0]}-{splits[-1]}"
+    return f"splits {', '.join(map(str, splits))}"

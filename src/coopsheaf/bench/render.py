@@ -5,12 +5,12 @@ Names of models and datasets may be anything a user typed: each format escapes t
 
 from __future__ import annotations
 
-import html as markup
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from coopsheaf.bench.documents import escape_markdown, one_line
 from coopsheaf.bench.html import page
-from coopsheaf.bench.layout import NO_RESULTS, Cell, Table, layout, one_line
+from coopsheaf.bench.layout import NO_RESULTS, Cell, Table, layout
 from coopsheaf.bench.records import Record
 from coopsheaf.checks import check_choice
 
@@ -43,18 +43,18 @@ def to_markdown(tables: Sequence[Table]) -> str:
 
 def _markdown_table(table: Table) -> str:
     def text(cell: Cell) -> str:
-        return _escape_markdown(cell.text) + "".join(f" [{number}]" for number in cell.notes)
+        return escape_markdown(cell.text) + "".join(f" [{number}]" for number in cell.notes)
 
     head = [
-        f"{text(cell)} ({_escape_markdown(metric)})"
+        f"{text(cell)} ({escape_markdown(metric)})"
         for cell, metric in zip(table.datasets, table.metrics, strict=True)
     ]
     rows = [["Model", "Source", *head]]
     rows += [
-        [_escape_markdown(line.model), line.source, *map(text, line.cells)] for line in table.lines
+        [escape_markdown(line.model), line.source, *map(text, line.cells)] for line in table.lines
     ]
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    lines = [f"### {_escape_markdown(table.title)}", ""]
+    lines = [f"### {escape_markdown(table.title)}", ""]
     for number, row in enumerate(rows):
         padded = [
             cell.ljust(width) if k < 2 else cell.rjust(width)
@@ -65,16 +65,9 @@ def _markdown_table(table: Table) -> str:
             rules = ["-" * w if k < 2 else "-" * (w - 1) + ":" for k, w in enumerate(widths)]
             lines.append(f"| {' | '.join(rules)} |")
     lines.append("")
-    lines += [f"- [{k}] {_escape_markdown(note)}" for k, note in enumerate(table.notes, start=1)]
-    lines += [f"- {_escape_markdown(remark)}" for remark in table.remarks]
+    lines += [f"- [{k}] {escape_markdown(note)}" for k, note in enumerate(table.notes, start=1)]
+    lines += [f"- {escape_markdown(remark)}" for remark in table.remarks]
     return "\n".join([*lines, ""])
-
-
-def _escape_markdown(text: str) -> str:
-    escaped = markup.escape(one_line(text), quote=False)
-    for character in "\\|*_`[]~#!":
-        escaped = escaped.replace(character, "\\" + character)
-    return escaped
 
 
 def to_latex(tables: Sequence[Table]) -> str:

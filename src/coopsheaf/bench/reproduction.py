@@ -6,7 +6,7 @@ Every place is computed from records alone. :func:`contents` gives all of them; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,28 +19,31 @@ from coopsheaf.bench.compare import (
     Paired,
     Question,
     compare,
+    is_ablation,
+    newest,
     standard_error,
     twins,
 )
-from coopsheaf.bench.documents import markdown_table
+from coopsheaf.bench.documents import escape_markdown, markdown_table
 from coopsheaf.bench.layout import (
     METRIC_LABELS,
     NOTHING,
-    PERCENT,
     format_score,
     layout,
     published_beside,
+    unit,
 )
+from coopsheaf.bench.published import TABLES
 from coopsheaf.bench.records import Record, find_records
 from coopsheaf.bench.render import to_markdown
 from coopsheaf.bench.sweep_results import SweepResult, find_sweeps, sweep_table
 from coopsheaf.bench.tables import (
-    LOWER_IS_BETTER,
-    ColumnKey,
     Row,
     base_name,
-    paper_table,
+    expected_runs,
+    protocol_differences,
     select,
+    sign_of,
     summarise,
 )
 
@@ -55,23 +58,27 @@ class Evidence:
     sweeps: tuple[SweepResult, ...] = ()
 
     @cached_property
-    def shown(self) -> list[Record]:
-        """Records of CSNN, and of everything else that was run on more than one split."""
-        several = {
-            (row.model, row.column, row.config_hash, row.semantics)
-            for row in summarise(self.records)
-            if len(row.runs) > 1 or row.model == "csnn"
-        }
-        return [
-            record
-            for record in self.records
-            if (record.model, _column(record), record.config_hash, record.semantics) in several
-        ]
+    def rows(self) -> list[Row]:
+        """One per model, semantics and dataset, in the order of the agenda.
+
+        CSNN as the paper defines it; ablations are left to their questions. Validation chooses
+        among settings, and the seed with the most runs is taken. What is not CSNN and has a single
+        run is left out.
+        """
+        plain = [record for record in self.records if not is_ablation(record)]
+        rows: dict[object, Row] = {}
+        for row, _ in select(summarise(plain)):
+            place = (row.model, row.semantics, row.column)
+            if place not in rows or len(row.runs) > len(rows[place].runs):
+                rows[place] = row
+        several = [row for row in rows.values() if len(row.runs) > 1 or row.model == "csnn"]
+        return sorted(several, key=_order)
 
     @cached_property
-    def rows(self) -> list[tuple[Row, int]]:
-        """One per model, semantics and dataset, chosen by validation, in the paper's order."""
-        return sorted(select(summarise(self.shown)), key=lambda pair: _order(pair[0]))
+    def shown(self) -> list[Record]:
+        """The records behind ``rows``."""
+        keys = {_key(row) for row in self.rows}
+        return [record for record in self.records if _key(record) in keys]
 
 
 def load_evidence(folder: Path) -> Evidence:
@@ -81,26 +88,58 @@ def load_evidence(folder: Path) -> Evidence:
 
 def contents(evidence: Evidence) -> dict[str, str]:
     """What belongs in each place."""
-    places: dict[str, Callable[[], str]] = {
-        "summary": lambda: summary(evidence),
-        "tables": lambda: to_markdown(layout(evidence.shown, datasets=_paper_datasets(evidence))),
-        "details": lambda: details(evidence),
-        "rivals": lambda: rivals(evidence),
-        "below": lambda: below(evidence),
-        "settings": lambda: settings(evidence),
-        "runtime": lambda: to_markdown(layout(evidence.shown, timing=True)[-1:]),
-        "sweeps": lambda: sweep_table(evidence.sweeps),
-        "remaining": lambda: still_to_run(evidence),
+    return {
+        "summary": summary(evidence),
+        "tables": to_markdown(layout(evidence.shown, datasets=_paper_datasets(evidence))),
+        "details": details(evidence),
+        "rivals": rivals(evidence),
+        **{f"question-{question.name}": answer(question, evidence) for question in QUESTIONS},
+        "below": below(evidence),
+        "settings": settings(evidence),
+        "sweeps": sweep_table(evidence.sweeps),
+        "runtime": to_markdown(layout(evidence.shown, timing=True)[-1:]),
+        "remaining": still_to_run(evidence),
     }
-    for question in QUESTIONS:
-        places[f"question-{question.name}"] = lambda q=question: answer(q, evidence)  # type: ignore[misc]
-    return {name: write() for name, write in places.items()}
 
 
 def _paper_datasets(evidence: Evidence) -> list[str]:
-    """Datasets with records that belong to a table of the paper, in its order."""
-    here = dict.fromkeys(row.dataset for row, _ in evidence.rows)
-    return [name for name in here if paper_table(base_name(name)) is not None]
+    """The columns of the paper's tables, and beside each the other files of it that were run."""
+    here = dict.fromkeys(row.dataset for row in evidence.rows)
+    names = []
+    for table in TABLES.values():
+        for column in table.metrics:
+            others = [name for name in here if name != column and base_name(name) == column]
+            names += [column, *others]
+    return names
+
+
+def summary(evidence: Evidence) -> str:
+    """CSNN in the paper's order: ours, the paper's, and the best rival by validation."""
+    head = (
+        "dataset | metric | CSNN, ours | splits | CSNN, paper | best rival here"
+        " | advantage of CSNN (95 % interval; corrected)"
+    )
+    lines = []
+    rows = [row for row in _csnn_rows(evidence) if len(row.runs) > 1]
+    for row in rows:
+        rival = best_rival(row, evidence)
+        paired = compare(row, rival) if rival else None
+        lines.append(
+            (
+                _dataset(row),
+                METRIC_LABELS.get(row.metric, row.metric),
+                _score(row.metric, row.tests),
+                _count(row),
+                _paper(row),
+                f"{escape_markdown(rival.model)} {_score(row.metric, rival.tests)}"
+                if rival
+                else NOTHING,
+                spell(paired, row.metric) if paired else NOTHING,
+            )
+        )
+    if not lines:
+        return "There are no results of several splits yet.\n"
+    return markdown_table(head, lines, "llrrrrr") + _legend(rows)
 
 
 def details(evidence: Evidence) -> str:
@@ -109,62 +148,31 @@ def details(evidence: Evidence) -> str:
         "dataset | model | order | edges | ours | runs | paper | ours − paper | s / epoch"
         " | minutes in all | settings"
     )
-    lines = []
-    for row, _ in evidence.rows:
-        entry = published_beside(row.model, row.column)
-        paper = format_score(entry.metric, entry.value, entry.deviation) if entry else NOTHING
-        lines.append(
-            (
-                row.dataset + (" †" if row.remark else ""),
-                row.model,
-                row.semantics or NOTHING,
-                row.direction or NOTHING,
-                _ours(row),
-                f"{len(row.runs)} of {row.expected}" if row.expected else str(len(row.runs)),
-                paper,
-                _gap(row),
-                NOTHING if row.seconds_per_epoch is None else f"{row.seconds_per_epoch:.3f}",
-                NOTHING if row.seconds is None else f"{row.seconds / 60:.1f}",
-                f"`{row.recipe}` {row.config_hash[:8]}",
-            )
+    lines = [
+        (
+            _dataset(row),
+            escape_markdown(row.model),
+            row.semantics or NOTHING,
+            row.direction or NOTHING,
+            _score(row.metric, row.tests),
+            _count(row),
+            _paper(row),
+            _gap(row),
+            NOTHING if row.seconds_per_epoch is None else f"{row.seconds_per_epoch:.3f}",
+            NOTHING if row.seconds is None else f"{row.seconds / 60:.1f}",
+            f"{escape_markdown(row.recipe)} ({row.config_hash[:8]}, seed {row.seed})",
         )
-    text = markdown_table(head, lines, "llllrrrrrrl")
-    remarks = dict.fromkeys((row.dataset, row.remark) for row, _ in evidence.rows if row.remark)
-    return text + "".join(f"\n† {name}: {remark}.\n" for name, remark in remarks)
-
-
-def summary(evidence: Evidence) -> str:
-    """CSNN in the paper's order: ours, the paper's, and the best rival by validation."""
-    head = (
-        "dataset | metric | CSNN, ours | splits | CSNN, paper | best rival here"
-        " | CSNN − rival (95 % interval)"
-    )
-    lines = []
-    for row in _csnn_rows(evidence):
-        if len(row.runs) < 2:
-            continue
-        entry = published_beside(row.model, row.column)
-        rival = best_rival(row, evidence)
-        paired = compare(row, rival) if rival else None
-        lines.append(
-            (
-                row.dataset + (" †" if row.remark else ""),
-                METRIC_LABELS.get(row.metric, row.metric),
-                _ours(row),
-                str(len(row.runs)),
-                format_score(entry.metric, entry.value, entry.deviation) if entry else NOTHING,
-                f"{rival.model} {_ours(rival)}" if rival else NOTHING,
-                spell(paired, row.metric) if paired else NOTHING,
-            )
-        )
-    if not lines:
-        return "There are no results of several splits yet.\n"
-    return markdown_table(head, lines, "llrrrrr")
+        for row in evidence.rows
+    ]
+    return markdown_table(head, lines, "llllrrrrrrl") + _legend(evidence.rows)
 
 
 def rivals(evidence: Evidence) -> str:
     """CSNN against every rival, split by split."""
-    head = "dataset | rival | splits | CSNN | rival's | CSNN − rival (95 % interval) | CSNN is"
+    head = (
+        "dataset | rival | splits | CSNN | rival's | advantage of CSNN (95 % interval; corrected)"
+        " | CSNN is"
+    )
     lines = []
     for row in _csnn_rows(evidence):
         best = best_rival(row, evidence)
@@ -172,11 +180,11 @@ def rivals(evidence: Evidence) -> str:
             paired = compare(row, rival)
             if paired is None or len(paired.differences) < 2:
                 continue
-            name = f"**{rival.model}**" if rival is best else rival.model
+            name = escape_markdown(rival.model)
             lines.append(
                 (
-                    row.dataset,
-                    name,
+                    _dataset(row),
+                    f"**{name}**" if rival is best else name,
                     str(len(paired.differences)),
                     _score(row.metric, paired.first),
                     _score(row.metric, paired.second),
@@ -186,107 +194,115 @@ def rivals(evidence: Evidence) -> str:
             )
     if not lines:
         return "Nothing to compare yet.\n"
-    return markdown_table(head, lines, "llrrrrl")
+    return markdown_table(head, lines, "llrrrrl") + _legend(_csnn_rows(evidence), paper=False)
 
 
 def below(evidence: Evidence) -> str:
     """Where ours is more than two of its standard errors below the paper."""
     head = "dataset | model | order | ours | paper | ours − paper | runs"
+    rows = rows_below(evidence)
+    if not rows:
+        return "There is no such number.\n"
     lines = [
         (
-            row.dataset,
+            _dataset(row),
             row.model,
             row.semantics or NOTHING,
-            _ours(row),
-            paper,
+            _score(row.metric, row.tests),
+            _paper(row),
             _gap(row),
-            str(len(row.runs)),
+            _count(row),
         )
-        for row, paper in _below(evidence)
+        for row in rows
     ]
-    if not lines:
-        return "There is no such number.\n"
-    return markdown_table(head, lines, "lllrrrr")
+    return markdown_table(head, lines, "lllrrrr") + _legend(rows)
 
 
-def is_below(evidence: Evidence) -> list[Row]:
+def rows_below(evidence: Evidence) -> list[Row]:
     """The rows that call for an investigation."""
-    return [row for row, _ in _below(evidence)]
-
-
-def _below(evidence: Evidence) -> Iterable[tuple[Row, str]]:
-    for row, _ in evidence.rows:
-        entry = published_beside(row.model, row.column)
-        error = standard_error(row)
+    found = []
+    for row in evidence.rows:
+        entry, error = published_beside(row.model, row.column), standard_error(row)
         if entry is None or error is None or row.mean is None:
             continue
-        sign = -1.0 if row.metric in LOWER_IS_BETTER else 1.0
-        if sign * (row.mean - entry.value) < -TOO_FAR * error:
-            yield row, format_score(entry.metric, entry.value, entry.deviation)
+        if sign_of(row.metric) * (row.mean - entry.value) < -TOO_FAR * error:
+            found.append(row)
+    return found
+
+
+_SHOWN = (
+    "semantics",
+    "scale",
+    "stalk_dim",
+    "num_layers",
+    "hidden_channels",
+    "learner",
+    "learner_layers",
+    "input_dropout",
+    "dropout",
+)
 
 
 def settings(evidence: Evidence) -> str:
     """Everything CSNN was run with on more than one split, the chosen and the others."""
-    names = [
-        "semantics",
-        "scale",
-        "stalk_dim",
-        "num_layers",
-        "hidden_channels",
-        "learner",
-        "dropout",
-    ]
     head = (
-        "dataset | order | scale | d | layers | channels | learner | dropout | weight decay"
-        " | runs | validation | test | hash"
+        "dataset | order | scale | d | layers | channels | learner | its layers | input dropout"
+        " | dropout | lr | weight decay | runs | validation | test | hash"
     )
-    configs = {record.config_hash: record.config for record in evidence.shown}
+    configs = {record.config_hash: record.config for record in evidence.records}
     lines = []
-    for row in sorted(summarise(evidence.shown), key=_order):
+    for row in sorted(summarise(newest(evidence.records)), key=_order):
         if row.model != "csnn" or len(row.runs) < 2:
             continue
-        config = configs[row.config_hash]
-        cells = [str(config["model"].get(name, NOTHING)) for name in names]
-        decay = f"{config['train'].get('weight_decay', 0):g}"
-        scores = (str(len(row.runs)), _score(row.metric, row.vals), _ours(row), row.config_hash[:8])
-        lines.append((row.dataset, *cells, decay, *scores))
-    return markdown_table(head, lines, "lllrrrlrrrrrl") if lines else "Nothing yet.\n"
+        model, train = (configs[row.config_hash].get(part, {}) for part in ("model", "train"))
+        cells = [escape_markdown(str(model.get(name, NOTHING))) for name in _SHOWN]
+        rates = [f"{train.get(name, 0):g}" for name in ("lr", "weight_decay")]
+        scores = [_score(row.metric, values) for values in (row.vals, row.tests)]
+        lines.append(
+            (_dataset(row), *cells, *rates, str(len(row.runs)), *scores, row.config_hash[:8])
+        )
+    return markdown_table(head, lines, "lllrrrlrrrrrrrrl") if lines else "Nothing yet.\n"
 
 
 def answer(question: Question, evidence: Evidence) -> str:
     """Two settings that differ in one thing, on every dataset they were both run on."""
-    pairs = twins(question, evidence.records, summarise)
+    pairs = sorted(twins(question, evidence.records), key=lambda pair: _order(pair[0]))
     if not pairs:
         return "Nothing has been run for this yet.\n"
-    pairs.sort(key=lambda pair: _order(pair[0]))
     head = (
-        f"dataset | splits | {question.first} | {question.second} | difference (95 % interval)"
-        f" | {question.first}:"
+        f"dataset | splits | {question.first} | {question.second}"
+        f" | advantage (95 % interval; corrected) | {question.first} | settings"
     )
     lines = [
         (
-            first.dataset,
+            _dataset(first),
             str(len(paired.differences)),
             _score(first.metric, paired.first),
             _score(first.metric, paired.second),
             spell(paired, first.metric),
             paired.verdict,
+            f"{first.config_hash[:8]}, {second.config_hash[:8]}",
         )
         for first, second, paired in pairs
     ]
     verdicts = [paired.verdict for _, _, paired in pairs]
     counts = ", ".join(f"{word} on {verdicts.count(word)}" for word in VERDICTS)
-    total = f"\nIn all, {question.first}: {counts}.\n"
-    return markdown_table(head, lines, "lrrrrl") + total
+    means = [paired.mean for _, _, paired in pairs if len(paired.differences) > 1]
+    higher = sum(mean > 0 for mean in means)
+    total = (
+        f"\nIn all, {question.first}: {counts}; "
+        f"the mean is higher on {higher} of {len(means)} datasets with several splits.\n"
+    )
+    return markdown_table(head, lines, "lrrrrll") + total
 
 
 def still_to_run(evidence: Evidence) -> str:
-    """What the paper's experiments comprise and is not recorded in full, with commands."""
+    """What is on the agenda and not recorded in full, with commands."""
     groups: dict[tuple[str, str, int], list[tuple[Item, int]]] = {}
     for item, count in remaining(evidence.records):
         groups.setdefault((item.dataset, item.setting, item.runs), []).append((item, count))
     if not groups:
-        return "Nothing: everything is recorded.\n"
+        return "Nothing: all of it is recorded.\n"
     lines = []
     for (dataset, _, runs), items in groups.items():
         done = ", ".join(f"{item.model} {count}" for item, count in items)
@@ -295,10 +311,36 @@ def still_to_run(evidence: Evidence) -> str:
 
 
 def best_rival(row: Row, evidence: Evidence) -> Row | None:
-    """The other model with the best mean validation score; test scores choose nothing."""
-    candidates = [r for r in _rivals_of(row, evidence) if len(r.runs) == len(row.runs)]
-    sign = -1.0 if row.metric in LOWER_IS_BETTER else 1.0
-    return max(candidates, key=lambda r: sign * (r.val_mean or 0.0), default=None)
+    """The rival with the best mean validation score on the same splits; test chooses nothing."""
+    best: tuple[float, Row] | None = None
+    for rival in _rivals_of(row, evidence):
+        if not set(row.runs) <= rival.val_by_run.keys():
+            continue
+        value = sign_of(row.metric) * fmean(rival.val_by_run[run] for run in row.runs)
+        if best is None or value > best[0]:
+            best = value, rival
+    return None if best is None else best[1]
+
+
+def _csnn_rows(evidence: Evidence) -> list[Row]:
+    return [row for row in evidence.rows if (row.model, row.semantics) == ("csnn", "paper")]
+
+
+def _rivals_of(row: Row, evidence: Evidence) -> list[Row]:
+    """Other models on the same data; variants of CSNN are ablations, not rivals."""
+    return [
+        other
+        for other in evidence.rows
+        if other.column == row.column and not other.model.startswith("csnn")
+    ]
+
+
+def _key(run: Row | Record) -> tuple[object, ...]:
+    """What a row and its records have in common."""
+    remark = run.remark if isinstance(run, Row) else run.dataset_remark
+    seed = run.seed if expected_runs(run.dataset)[1] == "splits" else None
+    data = (run.dataset, run.dataset_checksum, remark, run.metric)
+    return (*data, run.model, run.model_version, run.config_hash, run.semantics, seed)
 
 
 _PLACES = {dataset: k for k, dataset in enumerate(dict.fromkeys(i.dataset for i in AGENDA))}
@@ -310,25 +352,15 @@ def _order(row: Row) -> tuple[int, str, bool, str, str]:
     return place, row.dataset, row.model != "csnn", row.model, row.semantics
 
 
-def _column(record: Record) -> ColumnKey:
-    return record.dataset, record.metric, record.dataset_remark, record.dataset_checksum
+# --- cells ----------------------------------------------------------------------------------------
 
 
-def _csnn_rows(evidence: Evidence) -> list[Row]:
-    return [row for row, _ in evidence.rows if (row.model, row.semantics) == ("csnn", "paper")]
+def _dataset(row: Row) -> str:
+    return escape_markdown(row.dataset) + (" †" if row.remark else "")
 
 
-def _rivals_of(row: Row, evidence: Evidence) -> list[Row]:
-    """Other models on the same data; variants of CSNN are ablations, not rivals."""
-    return [
-        other
-        for other, _ in evidence.rows
-        if other.column == row.column and not other.model.startswith("csnn")
-    ]
-
-
-def _ours(row: Row) -> str:
-    return _score(row.metric, row.tests)
+def _count(row: Row) -> str:
+    return f"{len(row.runs)} of {row.expected}" if row.expected else str(len(row.runs))
 
 
 def _score(metric: str, values: Sequence[float]) -> str:
@@ -338,20 +370,43 @@ def _score(metric: str, values: Sequence[float]) -> str:
     return format_score(metric, fmean(values), pstdev(values) if len(values) > 1 else None)
 
 
+def _paper(row: Row) -> str:
+    """The printed number, marked where it was measured in another way."""
+    entry = published_beside(row.model, row.column)
+    if entry is None:
+        return NOTHING
+    mark = " ‡" if protocol_differences(row, entry) else ""
+    return format_score(entry.metric, entry.value, entry.deviation) + mark
+
+
 def _gap(row: Row) -> str:
     """The distance from the paper, in the unit of the table and in standard errors."""
     entry, error = published_beside(row.model, row.column), standard_error(row)
     if entry is None or row.mean is None:
         return NOTHING
-    factor = 100 if row.metric in PERCENT else 1
+    factor, digits = unit(row.metric)
     gap = row.mean - entry.value
-    text = f"{factor * gap:+.2f}"
+    text = f"{factor * gap:+.{digits}f}"
     return f"{text} ({gap / error:+.1f} s.e.)" if error else text
 
 
 def spell(paired: Paired, metric: str) -> str:
-    """A difference with its interval, in the unit of the table."""
-    factor = 100 if metric in PERCENT else 1
-    half = paired.half_width
-    text = f"{factor * paired.mean:+.2f}"
-    return text if half is None else f"{text} ± {factor * half:.2f}"
+    """An advantage with its two intervals, in the unit of the table."""
+    factor, digits = unit(metric)
+    text = f"{factor * paired.mean:+.{digits}f}"
+    half, corrected = paired.half_width, paired.corrected_half_width
+    if half is None or corrected is None:
+        return text
+    return f"{text} ± {factor * half:.{digits}f}; ± {factor * corrected:.{digits}f}"
+
+
+def _legend(rows: Iterable[Row], *, paper: bool = True) -> str:
+    """What the marks mean."""
+    kept = list(rows)
+    lines = [f"† {row.dataset}: {row.remark}" for row in kept if row.remark]
+    for row in kept:
+        entry = published_beside(row.model, row.column)
+        if entry is not None and paper:
+            differences = protocol_differences(row, entry)
+            lines += [f"‡ {row.model}, {row.dataset}: {text}" for text in differences]
+    return "".join(f"\n{escape_markdown(line)}.\n" for line in dict.fromkeys(lines))

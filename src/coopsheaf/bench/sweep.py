@@ -30,8 +30,9 @@ from statistics import fmean
 from typing import Any
 
 from coopsheaf.bench.recipes import dump_toml
+from coopsheaf.bench.records import spell_splits
 from coopsheaf.bench.runner import bench, current_commit
-from coopsheaf.bench.sweep_plan import Plan, SweepError, load_plan, spell_splits
+from coopsheaf.bench.sweep_plan import Plan, SweepError, load_plan
 from coopsheaf.bench.sweep_queue import Claim, Queue, TrialRow, best_row
 from coopsheaf.bench.sweep_space import Choice, Setting, Value
 from coopsheaf.bench.sweep_storage import load_optuna, make_home

@@ -148,15 +148,6 @@ def load_plan(folder: Path) -> Plan:
     return plan
 
 
-def spell_splits(splits: tuple[int, ...]) -> str:
-    """``split 0``, ``splits 0-9`` or ``splits 0, 2, 5``."""
-    if len(splits) == 1:
-        return f"split {splits[0]}"
-    if splits == tuple(range(splits[0], splits[-1] + 1)):
-        return f"splits {splits[0]}-{splits[-1]}"
-    return f"splits {', '.join(map(str, splits))}"
-
-
 def _check_networks(plan: Plan, dataset: NodeDataset | GraphDataset) -> None:
     """Build a network with every value: some settings are only looked at then.
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from coopsheaf.bench.documents import markdown_table
+from coopsheaf.bench.documents import escape_markdown, markdown_table
 from coopsheaf.bench.layout import format_score
-from coopsheaf.bench.records import Record, read_records
-from coopsheaf.bench.tables import LOWER_IS_BETTER
+from coopsheaf.bench.records import Record, RecordError, read_records, spell_splits
+from coopsheaf.bench.tables import sign_of
 
 
 @dataclass(frozen=True)
@@ -35,50 +35,74 @@ def find_sweeps(folder: Path) -> list[SweepResult]:
     sweeps = []
     for path in sorted(folder.glob("*/sweep.json")):
         records = read_records(sorted(path.parent.glob("records/*.jsonl")))
-        plan = json.loads(path.read_text(encoding="utf-8"))["plan"]
-        sweeps.append(SweepResult(path.parent.name, plan, tuple(records)))
+        try:
+            plan = json.loads(path.read_text(encoding="utf-8"))["plan"]
+            sweep = SweepResult(path.parent.name, plan, tuple(records))
+            _splits(sweep), _searched(sweep)
+        except (ValueError, KeyError, TypeError) as error:
+            raise RecordError(f"{path}: not the description of a sweep ({error!r})") from None
+        sweeps.append(sweep)
     return sweeps
 
 
 def sweep_table(sweeps: Iterable[SweepResult]) -> str:
     """How settings were searched where none are published."""
-    head = "sweep | trials | on splits | sampler | best mean validation | minutes | found"
+    head = "sweep | trials | whole | on | sampler | best mean validation | minutes | found"
     lines = []
     for sweep in sweeps:
-        trials: dict[str, list[Record]] = {}
+        trials: dict[str, dict[int, Record]] = {}
         for record in sweep.records:
-            trials.setdefault(record.config_hash, []).append(record)
-        splits = sweep.plan["splits"]
-        whole = [runs for runs in trials.values() if len(runs) == len(splits)]
+            trials.setdefault(record.config_hash, {}).setdefault(record.split, record)
+        splits = _splits(sweep)
+        whole = [
+            runs
+            for runs in trials.values()
+            if set(runs) == set(splits) and all(run.val is not None for run in runs.values())
+        ]
         if not whole:
             continue
-        sign = -1.0 if whole[0][0].metric in LOWER_IS_BETTER else 1.0
-        best = max(whole, key=lambda runs: sign * fmean(run.val or 0.0 for run in runs))
-        searched = [name for name, values in _searched(sweep.plan).items() if values != 1]
-        found = ", ".join(_spell_setting(name, best[0].config) for name in searched)
+        best = max(whole, key=_worth)
+        run = next(iter(best.values()))
+        found = ", ".join(_spell_setting(name, run.config) for name in _searched(sweep))
+        value = fmean(run.val or 0.0 for run in best.values())
         seconds = sum(record.seconds or 0.0 for record in sweep.records)
-        value = format_score(best[0].metric, fmean(run.val or 0.0 for run in best), None)
         lines.append(
             (
-                sweep.folder,
-                f"{len(trials)} ({len(trials) - len(whole)} given up)",
-                f"{splits[0]}–{splits[-1]}",
-                sweep.plan["sampler"],
-                value,
+                escape_markdown(sweep.folder),
+                str(len(trials)),
+                str(len(whole)),
+                spell_splits(splits),
+                str(sweep.plan.get("sampler", "")),
+                format_score(run.metric, value, None),
                 f"{seconds / 60:.0f}",
-                f"{found} ({best[0].config_hash[:8]})",
+                f"{escape_markdown(found)} ({run.config_hash[:8]})",
             )
         )
-    return markdown_table(head, lines, "lrrlrrl") if lines else "No sweep is recorded yet.\n"
+    return markdown_table(head, lines, "lrrllrrl") if lines else "No sweep is recorded yet.\n"
 
 
-def _searched(plan: dict[str, Any]) -> dict[str, int]:
-    """The searched settings with their numbers of values; 0 for a range."""
-    settings = plan["space"]["settings"]
-    return {name: len(item) if isinstance(item, list) else 0 for name, item in settings.items()}
+def _worth(runs: dict[int, Record]) -> tuple[float, int]:
+    """The mean validation score; of equals the smaller network, as a sweep chooses."""
+    first = next(iter(runs.values()))
+    value = fmean(run.val or 0.0 for run in runs.values())
+    return sign_of(first.metric) * value, -first.parameters
+
+
+def _splits(sweep: SweepResult) -> tuple[int, ...]:
+    return tuple(int(split) for split in sweep.plan["splits"])
+
+
+def _searched(sweep: SweepResult) -> list[str]:
+    """The settings with more than one value to choose from."""
+    settings = sweep.plan["space"]["settings"]
+    return [
+        name
+        for name, values in settings.items()
+        if not (isinstance(values, list) and len(values) == 1)
+    ]
 
 
 def _spell_setting(name: str, config: dict[str, Any]) -> str:
-    section, key = name.split(".", 1)
-    value = config[section].get(key)
-    return f"{key} {json.dumps(value)}".replace('"', "")
+    section, _, key = name.partition(".")
+    value = config.get(section, {}).get(key)
+    return f"{key} {'none' if value is None else str(value).lower()}"

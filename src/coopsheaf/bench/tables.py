@@ -7,7 +7,7 @@ validation scores choose the one to show; test scores choose nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 
@@ -34,6 +34,7 @@ class Row:
         runs: the splits (or seeds) there are, in the order they were recorded.
         expected: how many there are in a whole benchmark; ``None`` if nobody says.
         tests, vals: scores of the runs; a score that is not defined is left out.
+        test_by_run, val_by_run: the same by run.
         mean, std: of the test scores, population; ``None`` if there are none.
         val_mean: of the validation scores.
         seconds_per_epoch: mean over the runs.
@@ -57,14 +58,22 @@ class Row:
     over: str
     runs: tuple[int, ...]
     expected: int | None
-    tests: tuple[float, ...]
-    vals: tuple[float, ...]
+    test_by_run: Mapping[int, float]
+    val_by_run: Mapping[int, float]
     seconds_per_epoch: float | None
     seconds: float | None
     best_epochs: tuple[int, ...]
     direction: str
     remark: str
     machines: tuple[str, ...]
+
+    @property
+    def tests(self) -> tuple[float, ...]:
+        return tuple(self.test_by_run.values())
+
+    @property
+    def vals(self) -> tuple[float, ...]:
+        return tuple(self.val_by_run.values())
 
     @property
     def mean(self) -> float | None:
@@ -143,8 +152,8 @@ def _summarise_group(runs: dict[int, Record]) -> Row:
         over=over,
         runs=tuple(runs),
         expected=expected,
-        tests=tuple(r.test for r in records if r.test is not None),
-        vals=tuple(r.val for r in records if r.val is not None),
+        test_by_run={run: r.test for run, r in runs.items() if r.test is not None},
+        val_by_run={run: r.val for run, r in runs.items() if r.val is not None},
         seconds_per_epoch=fmean(seconds) if seconds else None,
         seconds=_sum(record.seconds for record in records),
         best_epochs=tuple(r.best_epoch for r in records),
@@ -184,15 +193,18 @@ def select(rows: Sequence[Row]) -> list[tuple[Row, int]]:
         newest = [row for row in group if row.model_version == version]
         most = max(len(row.runs) for row in newest)
         rivals = [row for row in newest if len(row.runs) == most]
-        chosen.append((max(rivals, key=_validation), len(newest) - 1))
+        chosen.append((max(rivals, key=validation), len(newest) - 1))
     return chosen
 
 
-def _validation(row: Row) -> float:
+def validation(row: Row) -> float:
     """Larger is better, whatever the metric; never the test score."""
-    if row.val_mean is None:
-        return float("-inf")
-    return -row.val_mean if row.metric in LOWER_IS_BETTER else row.val_mean
+    return float("-inf") if row.val_mean is None else sign_of(row.metric) * row.val_mean
+
+
+def sign_of(metric: str) -> float:
+    """1 where larger is better, -1 where smaller is."""
+    return -1.0 if metric in LOWER_IS_BETTER else 1.0
 
 
 def protocol_differences(row: Row, entry: Published) -> list[str]:

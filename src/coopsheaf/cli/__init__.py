@@ -20,12 +20,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from coopsheaf.cli.args import Command
 
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words == ["--version"]:
-        from coopsheaf import __version__
-
-        sys.stdout.write(f"coopsheaf {__version__}\n")
-        return
     try:
+        if words == ["--version"]:
+            from coopsheaf import __version__
+
+            sys.stdout.write(f"coopsheaf {__version__}\n")
+            sys.stdout.flush()
+            return
         command = tyro.cli(
             Command,
             prog="coopsheaf",

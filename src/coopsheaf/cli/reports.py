@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from coopsheaf.bench.documents import fill_file, find_places
+from coopsheaf.bench.documents import fill_files
 from coopsheaf.bench.html import page
 from coopsheaf.bench.published import tables_of
 from coopsheaf.bench.records import find_records
@@ -67,20 +67,8 @@ def _fill_documents(command: args.Report) -> int:
     evidence = load_evidence(command.results)
     if not evidence.records:
         raise ValueError(f"{command.results}: holds no records; run `coopsheaf bench` first")
-    known = contents(evidence)
-    for document in command.document:
-        try:
-            places = find_places(document.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"--document {document}: cannot be read ({error})") from None
-        mine = {place: known[place] for place in places if place in known}
-        if not mine:
-            raise ValueError(
-                f"--document {document}: must hold a line `<!-- NAME: begin -->` and one with end, "
-                f"where NAME is one of {', '.join(known)}"
-            )
-        fill_file(document, mine)
-        sys.stdout.write(f"{document}: {', '.join(mine)}\n")
+    for document, places in fill_files(command.document, contents(evidence)).items():
+        sys.stdout.write(f"{document}: {', '.join(places)}\n")
     return 0
 
 

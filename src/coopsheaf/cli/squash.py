@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from coopsheaf.bench.documents import fill_file
+from coopsheaf.bench.documents import fill_files
 from coopsheaf.bench.squash_records import (
     HEAD,
     MAX_DEPTH,
@@ -58,7 +58,7 @@ def squash(command: args.Squash) -> int:
 
 
 def _fill(document: Path, place: str, table: str) -> None:
-    fill_file(document, {place: table})
+    fill_files([document], {place: table})
     show.say(f"table: {document}")
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import torch
 
+from coopsheaf.bench.records import spell_splits
 from coopsheaf.bench.sweep import Sweep
-from coopsheaf.bench.sweep_plan import Plan, make_plan, spell_splits
+from coopsheaf.bench.sweep_plan import Plan, make_plan
 from coopsheaf.bench.sweep_space import Space, load_space
 from coopsheaf.bench.sweep_storage import as_storage_error, check_storage, load_optuna, masked
 from coopsheaf.cli import args, show, sweep_show, training

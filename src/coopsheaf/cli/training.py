@@ -15,9 +15,11 @@ from coopsheaf.bench.recipes import load_recipe, recipe_for
 from coopsheaf.bench.records import append_record, find_records
 from coopsheaf.cli import args, show
 from coopsheaf.cli.own import has_own, read_own
+from coopsheaf.data.catalogue import DATASETS
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.data.named import load_named
 from coopsheaf.data.pack import PREFIX, read_meta
+from coopsheaf.models.registry import MODELS
 from coopsheaf.train.launch import find_launch
 from coopsheaf.train.recipe import DataConfig, Recipe, default_recipe
 from coopsheaf.train.run import run_split
@@ -89,7 +91,7 @@ def train(command: args.Train) -> int:
 
 def bench(command: args.Bench) -> int:
     set_threads(command.threads)
-    recipes = [_override(load_recipe(name), command.set) for name in command.recipes]
+    recipes = [_override(_find_recipe(name), command.set) for name in command.recipes]
     if not recipes:
         raise ValueError("name at least one recipe, e.g. csnn/tolokers")
     for recipe in recipes:
@@ -192,6 +194,13 @@ def _override(recipe: Recipe, assignments: tuple[str, ...]) -> Recipe:
     for assignment in assignments:
         recipe = recipe.set(assignment)
     return recipe
+
+
+def _find_recipe(name: str) -> Recipe:
+    """A recipe by name or file; a model without one for a dataset has its marked default."""
+    model, _, dataset = name.partition("/")
+    known = model in MODELS and dataset in DATASETS
+    return recipe_for(model, dataset) if known else load_recipe(name)
 
 
 def _load(recipe: Recipe, data_dir: Path | None) -> NodeDataset | GraphDataset:
