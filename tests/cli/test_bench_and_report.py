@@ -118,7 +118,8 @@ def test_documents_are_filled(program: Program) -> None:
         append_record(Path("results/csnn-tolokers.jsonl"), make(split=split))
     assert program.ok("report", "--document", "page.md") == "page.md: summary\n"
     assert (
-        "| tolokers | AUROC, % | 85.00 ± 0.00 | 2 | 85.45 ± 0.53 |" in Path("page.md").read_text()
+        "| tolokers | AUROC, % | 85.00 ± 0.00 | 2 of 10 | 85.45 ± 0.53 |"
+        in Path("page.md").read_text()
     )
     assert "goes with --results alone" in program("report", "--html", "--document", "page.md").error
     assert "nowhere.md: cannot be read" in program("report", "--document", "nowhere.md").error
