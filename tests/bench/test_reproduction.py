@@ -10,6 +10,7 @@ import pytest
 from bench.example import make
 
 from coopsheaf.bench.documents import fill_document, find_places
+from coopsheaf.bench.recipes import load_recipe
 from coopsheaf.bench.records import Record
 from coopsheaf.bench.reproduction import (
     Evidence,
@@ -189,3 +190,9 @@ def test_what_is_below_the_paper_was_investigated() -> None:
     investigated = set(re.findall(r"\*\*([a-z0-9-]+)/([a-z0-9-]+)\*\*", prose))
     for row in rows_below(load_evidence(ROOT / "results")):
         assert (row.model, row.dataset) in investigated, f"{row.model}/{row.dataset}"
+
+
+@pytest.mark.parametrize("dataset", ["texas", "wisconsin", "cornell-corrected", "chameleon"])
+def test_recipes_are_what_the_searches_found(dataset: str) -> None:
+    best = ROOT / "results" / "sweeps" / f"csnn-{dataset}" / "best.toml"
+    assert load_recipe(f"csnn/{dataset}").hash() == load_recipe(str(best)).hash()
