@@ -63,6 +63,11 @@ SMALL: dict[str, tuple[dict[str, Any], int]] = {
 }
 
 EACH_MODEL = pytest.mark.parametrize("name", MODELS)
+# Ablations are the networks of other models with other maps: compiling them again is slow and new
+# to nobody.
+EACH_NETWORK = pytest.mark.parametrize(
+    "name", [name for name in MODELS if not name.endswith(("-identity", "-random"))]
+)
 
 
 def build(name: str, *, graph_level: bool = False, seed: int = 0, **settings: Any) -> Network:
@@ -215,7 +220,7 @@ def test_parameters_are_saved_loaded_and_drawn_anew(name: str, tmp_path: Path) -
     assert any(not torch.equal(before[key], value) for key, value in model.named_parameters())
 
 
-@EACH_MODEL
+@EACH_NETWORK
 def test_it_compiles_in_one_piece(name: str) -> None:
     torch.compiler.reset()
     model, x = build(name), randn(N, F_IN)
@@ -225,7 +230,7 @@ def test_it_compiles_in_one_piece(name: str) -> None:
     compiled(x, graph).sum().backward()
 
 
-@EACH_MODEL
+@EACH_NETWORK
 def test_it_is_compiled_at_most_twice_for_graphs_of_all_sizes(name: str) -> None:
     """The second size makes sizes variables; no further one may compile again."""
     torch.compiler.reset()
