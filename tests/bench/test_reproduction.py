@@ -68,6 +68,9 @@ def test_validation_alone_names_the_best_rival() -> None:
     assert rival is not None
     assert rival.model == "sage"
     assert "sage 60.00 ± 0.00" in summary(all_of_them)
+    untuned = evidence(runs(TEN), runs([0.6] * 10, model="sage", semantics="", recipe="default"))
+    assert "| sage (default settings) 60.00" in summary(untuned)
+    assert "**sage (default settings)**" in contents(untuned)["rivals"]
 
 
 def test_a_rival_is_compared_on_the_splits_of_csnn() -> None:

@@ -180,7 +180,7 @@ def rivals(evidence: Evidence) -> str:
             paired = compare(row, rival)
             if paired is None or len(paired.differences) < 2:
                 continue
-            name = escape_markdown(rival.model)
+            name = _name(rival)
             lines.append(
                 (
                     _dataset(row),
@@ -358,6 +358,11 @@ def _order(row: Row) -> tuple[int, str, bool, str, str]:
 
 def _dataset(row: Row) -> str:
     return escape_markdown(row.dataset) + (" †" if row.remark else "")
+
+
+def _name(row: Row) -> str:
+    untuned = " (default settings)" if row.recipe == "default" else ""
+    return escape_markdown(row.model) + untuned
 
 
 def _count(row: Row) -> str:
