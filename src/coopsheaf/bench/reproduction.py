@@ -131,9 +131,7 @@ def summary(evidence: Evidence) -> str:
                 _score(row.metric, row.tests),
                 _count(row),
                 _paper(row),
-                f"{escape_markdown(rival.model)} {_score(row.metric, rival.tests)}"
-                if rival
-                else NOTHING,
+                f"{_name(rival)} {_score(row.metric, rival.tests)}" if rival else NOTHING,
                 spell(paired, row.metric) if paired else NOTHING,
             )
         )
