@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import socket
+import time
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -49,7 +50,7 @@ def start_processes(
         }
         process = context.Process(
             target=_start,
-            args=(environment, body, folder, *arguments),
+            args=(environment, folder / f"ended-{port}", body, folder, *arguments),
             daemon=True,  # one that hangs does not keep pytest from ending
         )
         process.start()
@@ -66,7 +67,19 @@ def run_processes(count: int, body: Callable[..., None], folder: Path, *argument
     assert codes == [0] * count, f"exit codes {codes}"
 
 
-def _start(environment: dict[str, str], body: Callable[..., None], *arguments: Any) -> None:
+def _start(
+    environment: dict[str, str], ended: Path, body: Callable[..., None], *arguments: Any
+) -> None:
     torch.set_num_threads(1)
     os.environ.update(environment)
-    body(*arguments)
+    try:
+        body(*arguments)
+    finally:
+        # The first process holds what the others connect to; torchrun's own would outlive them all.
+        ended.mkdir(exist_ok=True)
+        (ended / environment["RANK"]).touch()
+        end = time.monotonic() + 60
+        while (
+            len(list(ended.iterdir())) < int(environment["WORLD_SIZE"]) and time.monotonic() < end
+        ):
+            time.sleep(0.01)

@@ -26,6 +26,7 @@ from coopsheaf.scale.order import derive_seed
 from coopsheaf.train.build import Rescaled, build_model, build_network
 from coopsheaf.train.checkpoint import CheckpointError, load_tensors, save_tensors
 from coopsheaf.train.feed import Feed, GraphFeed, NodeFeed
+from coopsheaf.train.launch import find_launch
 from coopsheaf.train.loop import EpochReport, FitResult, fit, train_dtype
 from coopsheaf.train.recipe import Recipe, recipe_from_mapping
 from coopsheaf.train.task import Task
@@ -132,9 +133,9 @@ def run_split(
         announce: called before training on mini-batches with what they are like
             (:meth:`coopsheaf.scale.BatchFeed.summary`), which ``run.json`` holds too.
     """
+    recipe = _with_processes(recipe, find_launch().size)  # before anybody connects
     fabric = make_fabric(recipe.train, device)
     world = World(fabric)
-    recipe = _with_processes(recipe, world.size)
     model = build_model(recipe, dataset)
     task = Task(dataset.task, dataset.metric)
     ranks = {"rank": world.rank, "world_size": world.size}
