@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from coopsheaf.bench.compare import newest
 from coopsheaf.bench.records import Record
-from coopsheaf.bench.tables import expected_runs, summarise
+from coopsheaf.bench.tables import expected_runs, newest, summarise
 
 GEOM = ("texas", "wisconsin", "cornell", "cornell-corrected", "film")
 WIKIPEDIA = ("chameleon", "squirrel")
@@ -98,7 +97,7 @@ def remaining(records: Sequence[Record]) -> list[tuple[Item, int]]:
 def command(items: Sequence[Item]) -> str:
     """The command that runs some items of one setting and number of runs."""
     item = items[0]
-    words = ["coopsheaf bench", *(f"{item.model}/{item.dataset}" for item in items)]
+    words = ["coopsheaf bench", *(f"{each.model}/{each.dataset}" for each in items)]
     if item.setting:
         words.append(f"--set {item.setting}")
     if expected_runs(item.dataset)[1] == "splits":

@@ -21,7 +21,15 @@ from statistics import NormalDist, fmean, stdev
 from typing import Any
 
 from coopsheaf.bench.records import Record
-from coopsheaf.bench.tables import Row, base_name, paper_table, sign_of, summarise, validation
+from coopsheaf.bench.tables import (
+    Row,
+    base_name,
+    newest,
+    paper_table,
+    sign_of,
+    summarise,
+    validation,
+)
 
 # The 0.975 quantile of Student's t for 1 to 10 degrees of freedom.
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
@@ -213,15 +221,6 @@ def twins(question: Question, records: Iterable[Record]) -> list[Pair]:
                 if first.column not in found or _worth(pair) > _worth(found[first.column]):
                     found[first.column] = pair
     return list(found.values())
-
-
-def newest(records: Iterable[Record]) -> list[Record]:
-    """Those of the newest version of each model."""
-    kept = list(records)
-    versions: dict[str, int] = {}
-    for record in kept:
-        versions[record.model] = max(record.model_version, versions.get(record.model, 0))
-    return [record for record in kept if record.model_version == versions[record.model]]
 
 
 def _likeness(record: Record, ignored: Sequence[str]) -> str:

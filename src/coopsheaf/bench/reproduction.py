@@ -20,7 +20,6 @@ from coopsheaf.bench.compare import (
     Question,
     compare,
     is_ablation,
-    newest,
     standard_error,
     twins,
 )
@@ -41,6 +40,7 @@ from coopsheaf.bench.tables import (
     Row,
     base_name,
     expected_runs,
+    newest,
     protocol_differences,
     select,
     sign_of,

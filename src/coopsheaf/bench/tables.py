@@ -163,6 +163,15 @@ def _summarise_group(runs: dict[int, Record]) -> Row:
     )
 
 
+def newest(records: Iterable[Record]) -> list[Record]:
+    """Those of the newest version of each model."""
+    kept = list(records)
+    versions: dict[str, int] = {}
+    for record in kept:
+        versions[record.model] = max(record.model_version, versions.get(record.model, 0))
+    return [record for record in kept if record.model_version == versions[record.model]]
+
+
 def _sum(values: Iterable[float | None]) -> float | None:
     total = 0.0
     for value in values:
