@@ -34,6 +34,59 @@ def test_conv_is_pygs(name: str, project: bool, out_channels: int) -> None:
         assert_close(a, b, rtol=0, atol=1e-12)
 
 
+def make_convs(out_channels: int, project: bool) -> tuple[list[SAGEConv], list[torch.Tensor]]:
+    convs = [SAGEConv(5, out_channels, project=project).double() for _ in range(2)]
+    return convs, [p for conv in convs for p in conv.parameters()]
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["one input", "inputs of their own"])
+@pytest.mark.parametrize("project", [False, True])
+@pytest.mark.parametrize("out_channels", [3, 6])
+def test_layers_together_are_layers_one_by_one(out_channels, project, shared) -> None:
+    """By hand-written derivatives, by a compiler, and by the plain composition alike."""
+    n, edge_index = ODD_GRAPHS["random-directed"]
+    graph = Graph(edge_index, n)
+    convs, parameters = make_convs(out_channels, project)
+    x = (randn(n, 5) if shared else randn(2, n, 5)).requires_grad_()
+    expected = torch.stack(
+        [conv(x if shared else x[k], edge_index) for k, conv in enumerate(convs)]
+    )
+    weight = randn(*expected.shape)
+
+    def together(x: torch.Tensor) -> torch.Tensor:
+        return sage.apply_convs(convs, x, graph)
+
+    def composed(x: torch.Tensor) -> torch.Tensor:
+        listed = [p for conv in convs for p in sage._parameters(conv)]
+        return sage._compose(x, graph, 2, *listed)
+
+    torch.compiler.reset()
+    compiled = torch.compile(together, backend="aot_eager", fullgraph=True)
+    wanted = torch.autograd.grad(expected, [x, *parameters], weight)
+    for apply in (together, compiled, composed):
+        got = apply(x)
+        assert_close(got, expected, rtol=0, atol=1e-12)
+        assert_close(torch.autograd.grad(got, [x, *parameters], weight), wanted, rtol=0, atol=1e-12)
+        without = torch.autograd.grad(apply(x.detach()), parameters, weight)  # as of input features
+        assert_close(without, wanted[1:], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["one input", "inputs of their own"])
+@pytest.mark.parametrize("project", [False, True])
+def test_operators_pass_the_checks_of_torch(project: bool, shared: bool) -> None:
+    n, edge_index = ODD_GRAPHS["random-directed"]
+    graph = Graph(edge_index, n)
+    convs, _ = make_convs(3, project)
+    x = (randn(n, 5) if shared else randn(2, n, 5)).requires_grad_()
+    arrays = [*graph.by_target, *graph.by_source, sage._inverse_degree(graph, x)]
+    parameters = [p for conv in convs for p in sage._parameters(conv)]
+    torch.library.opcheck(sage._convs, (x, arrays, parameters, 2))
+    y, sent = (part.detach() for part in sage._convs(x, arrays, parameters, 2))
+    fixed = x.detach(), sent, arrays, [p.detach() for p in parameters], 2
+    for for_x in (True, False):
+        torch.library.opcheck(sage._convs_backward, (y, *fixed, for_x))
+
+
 @pytest.mark.parametrize("num_layers", [1, 2, 4])
 @pytest.mark.parametrize(
     ("ours_options", "theirs_options"),

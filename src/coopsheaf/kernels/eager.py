@@ -1,7 +1,8 @@
 """When hand-written derivatives may stand in for a composition of PyTorch's operations.
 
-A hand-written derivative saves memory and passes over it, but it is opaque: compilers fuse the
-plain composition better; transforms, forward-mode derivatives and autocast need to look inside.
+A hand-written derivative saves memory and passes over it, but it is opaque: transforms, forward-mode
+derivatives and autocast need to look inside. So do compilers where most of the work is entry by
+entry; where it is matrix products they get custom operators with the same derivatives.
 """
 
 from __future__ import annotations
@@ -16,14 +17,27 @@ from torch.autograd import forward_ad
 
 def is_plain_eager(*tensors: Tensor | None) -> bool:
     """Tensors of one full-precision dtype on the CPU, and nobody who needs to look inside."""
+    return (
+        _are_plain(tensors)
+        and not torch.compiler.is_compiling()
+        and forward_ad._current_level < 0
+        and not torch._C._are_functorch_transforms_active()
+    )
+
+
+def is_plain_compiled(*tensors: Tensor | None) -> bool:
+    """Such tensors in code that is being compiled (not exported) to be run."""
+    return (
+        torch.compiler.is_compiling() and not torch.compiler.is_exporting() and _are_plain(tensors)
+    )
+
+
+def _are_plain(tensors: Sequence[Tensor | None]) -> bool:
     given = [tensor for tensor in tensors if tensor is not None]
     dtype = given[0].dtype
     return (
         dtype in (torch.float32, torch.float64)
         and all(tensor.dtype == dtype and tensor.device.type == "cpu" for tensor in given)
-        and not torch.compiler.is_compiling()
-        and forward_ad._current_level < 0
-        and not torch._C._are_functorch_transforms_active()
         and not torch.is_autocast_enabled("cpu")
     )
 

@@ -11,6 +11,8 @@ from coopsheaf.kernels.eager import differentiable_backward, is_plain_eager
 
 # Below this many multiplications per node PyTorch multiplies batches of matrices entry by entry.
 _SMALL = 400
+# Up to this stalk dimension compilers see products of matrices written out.
+_WRITTEN_OUT = 5
 
 
 def multiply_stalks(matrix: Tensor, x: Tensor) -> Tensor:
@@ -22,10 +24,10 @@ def multiply_stalks(matrix: Tensor, x: Tensor) -> Tensor:
 
 def compose_product(maps: Tensor, x: Tensor) -> Tensor:
     """F x with ordinary operations: maps ``(n, d, d)``, x ``(n, d, h)``."""
-    if not (torch.compiler.is_compiling() and x.device.type == "cpu" and _is_small(x)):
-        return maps @ x
-    # Written out, compilers turn it into one loop over the channels.
     d = x.shape[1]
+    if not (torch.compiler.is_compiling() and x.device.type == "cpu" and 0 < d <= _WRITTEN_OUT):
+        return maps @ x
+    # Compilers turn it into one loop over the channels, with what stands before and after.
     rows = [sum(maps[:, i, k, None] * x[:, k] for k in range(d)) for i in range(d)]
     return torch.stack(rows, dim=1)  # type: ignore[arg-type]
 

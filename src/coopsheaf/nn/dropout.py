@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -53,23 +55,24 @@ def _draws_bits(x: Tensor) -> bool:
 @torch.library.custom_op(
     "coopsheaf::draw_mask", mutates_args=(), tags=(torch.Tag.nondeterministic_seeded,)
 )
-def _draw_mask(x: Tensor, dropped: int, token: Tensor) -> Tensor:
-    count = x.numel()
+def _draw_mask(shape: Sequence[int], dropped: int, token: Tensor) -> Tensor:
+    count = math.prod(shape)
     words = torch.empty((count + 3) // 4, dtype=torch.int64)
-    bits = words.random_(-(1 << 63), None).view(torch.int16)[:count].view(x.shape)
-    keep = torch.empty(x.shape, dtype=torch.int8)  # a quarter of the memory of a float mask
+    bits = words.random_(-(1 << 63), None).view(torch.int16)[:count].view(shape)
+    keep = torch.empty(shape, dtype=torch.int8)  # a quarter of the memory of a float mask
     return torch.ge(bits, _LOWEST + dropped, out=keep)
 
 
 @_draw_mask.register_fake
-def _(x: Tensor, dropped: int, token: Tensor) -> Tensor:
-    return torch.empty(x.shape, dtype=torch.int8, device=x.device)
+def _(shape: Sequence[int], dropped: int, token: Tensor) -> Tensor:
+    return torch.empty(shape, dtype=torch.int8)
 
 
 def _draw(x: Tensor, dropped: int) -> Tensor:
     """One where an entry of x is kept, zero where it is dropped: int8 of the shape of x."""
-    # Compilers compute equal expressions once, random or not, unless fresh memory goes in.
-    return _draw_mask(x.detach(), dropped, torch.empty(0))
+    # Compilers compute equal expressions once, random or not, unless fresh memory goes in. Given x
+    # itself, they would have to write it down before they could multiply it by the mask.
+    return _draw_mask(x.shape, dropped, torch.empty(0))
 
 
 class _Masked(torch.autograd.Function):

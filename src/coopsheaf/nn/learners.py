@@ -251,8 +251,8 @@ class MapLearner(nn.Module):
 def learn_maps(learners: Sequence[MapLearner], x: Tensor, graph: Graph) -> list[ConformalMaps]:
     """The maps that several learners give one input.
 
-    The same as calling them one by one. Learners of one kind are computed together, in fewer and
-    wider products, unless somebody has put hooks or other modules inside.
+    The same as calling them one by one. Learners of one kind are computed together, in fewer
+    passes, unless somebody has put hooks or other modules inside.
     """
     inner = [learner.learner for learner in learners]
     kind = type(inner[0])
@@ -273,7 +273,7 @@ def _apply_mlps(mlps: Sequence[Any], x: Tensor, graph: Graph) -> list[Tensor]:
 
 
 def _apply_sages(stacks: Sequence[Any], x: Tensor, graph: Graph) -> Sequence[Tensor]:
-    return apply_stacks(stacks, x, graph).chunk(len(stacks), dim=1)
+    return apply_stacks(stacks, x, graph).unbind()
 
 
 # How learners of one kind are computed together, and whether they can be.

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coopsheaf.graph import Graph, as_graph
-from coopsheaf.kernels.eager import differentiable_backward, is_plain_eager
+from coopsheaf.graph import CSR, Graph, as_graph
+from coopsheaf.kernels.eager import differentiable_backward, is_plain_compiled, is_plain_eager
 from coopsheaf.kernels.sparse import add_up, sparse_product
 from coopsheaf.nn.dropout import dropout
 
@@ -47,7 +47,7 @@ class SAGEConv(nn.Module):
             linear.reset_parameters()  # type: ignore[operator]
 
     def forward(self, x: Tensor, edge_index: Tensor | Graph) -> Tensor:
-        return apply_convs([self], x, as_graph(edge_index, x.shape[0]))
+        return apply_convs([self], x, as_graph(edge_index, x.shape[0])).squeeze(0)
 
     def __repr__(self) -> str:
         project = ", project=True" if self.lin is not None else ""
@@ -105,17 +105,16 @@ class SAGE(nn.Module):
 
 
 def apply_stacks(stacks: Sequence[SAGE], x: Tensor, graph: Graph) -> Tensor:
-    """What stacks of the same sizes make of one input, side by side: ``(n, stacks · out)``.
+    """What stacks of the same sizes make of one input, one above the other: ``(stacks, n, out)``.
 
-    The same as calling them one by one, in fewer and wider products.
+    The same as calling them one by one, in fewer passes.
     """
     first = stacks[0]
     x = apply_convs([_conv(stack, 0) for stack in stacks], x, graph)
     for level in range(1, len(first.convs)):
         norms = [stack.norms[level - 1] for stack in stacks]
         if not all(type(norm) is nn.Identity for norm in norms):
-            parts = x.chunk(len(stacks), dim=1)
-            x = torch.cat([norm(part) for norm, part in zip(norms, parts, strict=True)], dim=1)
+            x = torch.stack([norm(part) for norm, part in zip(norms, x, strict=True)])
         x = dropout(first.act(x), first.dropout, first.training)
         x = apply_convs([_conv(stack, level) for stack in stacks], x, graph)
     return x
@@ -140,56 +139,50 @@ def _conv(stack: SAGE, level: int) -> SAGEConv:
 
 
 def apply_convs(convs: Sequence[SAGEConv], x: Tensor, graph: Graph) -> Tensor:
-    """Layers of the same sizes side by side, ``(n, convs · out)``.
+    """Layers of the same sizes, one above the other: ``(convs, n, out)``.
 
-    x is what all of them see, ``(n, in)``, or what each sees side by side, ``(n, convs · in)``.
+    x is what all of them see, ``(n, in)``, or what each sees, ``(convs, n, in)``.
     """
-    parameters: list[Tensor | None] = []
-    for conv in convs:
-        project = (None, None) if conv.lin is None else (conv.lin.weight, conv.lin.bias)
-        parameters += [*project, conv.lin_l.weight, conv.lin_l.bias, conv.lin_r.weight]
-    narrows = convs[0].out_channels <= convs[0].in_channels
-    if narrows and is_plain_eager(x, *parameters):
-        return _Convs.apply(x, graph, *parameters)
-    return _compose(x, graph, *parameters)
+    count, parameters = len(convs), [p for conv in convs for p in _parameters(conv)]
+    if convs[0].out_channels <= convs[0].in_channels:
+        if is_plain_eager(x, *parameters):
+            return _Convs.apply(x, graph, count, *parameters)
+        if is_plain_compiled(x, *parameters):
+            arrays = [*graph.by_target, *graph.by_source, _inverse_degree(graph, x)]
+            return _convs(x, arrays, parameters, count)[0]
+    return _compose(x, graph, count, *parameters)
 
 
-# What follows sees the parameters of K layers as one list: for each layer W, b' (None without
-# projection), W_l, b, W_r.
+# What follows sees the parameters of several layers as one list: for each layer W_l, b, W_r, and
+# W, b' if it projects.
 
 
-def _columns(parameters: Sequence[Any]) -> list[list[Any]]:
-    return [list(parameters[k::5]) for k in range(5)]
+def _parameters(conv: SAGEConv) -> list[Tensor]:
+    own = [conv.lin_l.weight, conv.lin_l.bias, conv.lin_r.weight]
+    return own if conv.lin is None else [*own, conv.lin.weight, conv.lin.bias]
 
 
-def _compose(x: Tensor, graph: Graph, *parameters: Tensor | None) -> Tensor:
-    project, project_bias, left, bias, right = _columns(parameters)
-    shared = x.shape[1] == left[0].shape[1]
-    sent = x
-    if project[0] is not None:
-        sent = F.relu(_linear(x, project, project_bias, shared))
-        shared_sent = False
+def _layers(parameters: Sequence[Tensor], count: int) -> list[Sequence[Tensor]]:
+    size = len(parameters) // count
+    return [parameters[k * size : (k + 1) * size] for k in range(count)]
+
+
+def _compose(x: Tensor, graph: Graph, count: int, *parameters: Tensor) -> Tensor:
+    """The layers with ordinary operations."""
+    columns = [torch.stack(column) for column in zip(*_layers(parameters, count), strict=True)]
+    left, bias, right, *projection = columns
+    sent = x if x.dim() == 3 else x.expand(count, -1, -1)
+    if projection:
+        sent = F.relu(x @ projection[0].mT + projection[1][:, None])
+    if left.shape[1] <= left.shape[2]:
+        heard = _mean(sent @ left.mT, graph)
     else:
-        shared_sent = shared
-    if left[0].shape[0] <= left[0].shape[1]:
-        heard = _mean(_linear(sent, left, None, shared_sent), graph) + torch.cat(bias)
-    else:
-        heard = _linear(_mean(sent, graph), left, bias, shared_sent)
-    return heard + _linear(x, right, None, shared)
-
-
-def _linear(x: Tensor, weights: list[Tensor], biases: list[Tensor] | None, shared: bool) -> Tensor:
-    """Linear layers side by side, on one input or on inputs side by side."""
-    bias = None if biases is None else torch.cat(biases)
-    if shared:
-        return F.linear(x, torch.cat(weights), bias)
-    parts = zip(x.chunk(len(weights), dim=1), weights, strict=True)
-    y = torch.cat([F.linear(part, weight) for part, weight in parts], dim=1)
-    return y if bias is None else y + bias
+        heard = _mean(sent, graph) @ left.mT
+    return heard + bias[:, None] + x @ right.mT
 
 
 def _mean(x: Tensor, graph: Graph) -> Tensor:
-    total = sparse_product(x.unsqueeze(1), graph).squeeze(1)  # (n, c)
+    total = torch.stack([sparse_product(part.unsqueeze(1), graph).squeeze(1) for part in x])
     return total * _inverse_degree(graph, total)
 
 
@@ -206,109 +199,144 @@ class _Convs(torch.autograd.Function):
     """``_compose`` for layers that do not widen: few passes, and nothing kept but x and p(x)."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, graph: Graph, *parameters: Tensor | None) -> Tensor:
-        project, project_bias, left, bias, right = _columns(parameters)
-        sent = x
-        if project[0] is not None:
-            sent = _products(x, project, project_bias).relu_()
-        y = add_up(_products(sent, left), graph.by_target).mul_(_inverse_degree(graph, x))
-        y.add_(torch.cat(bias))
-        _add_products(y, x, right)
-        ctx.graph = graph
-        ctx.save_for_backward(x, *parameters, None if sent is x else sent)
+    def forward(ctx: Any, x: Tensor, graph: Graph, count: int, *parameters: Tensor) -> Tensor:
+        layers = _layers(parameters, count)
+        y, sent = _go_forward(x, graph.by_target, _inverse_degree(graph, x), layers)
+        ctx.graph, ctx.count = graph, count
+        ctx.save_for_backward(x, sent, *parameters)
         return y
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        x, *parameters, sent = ctx.saved_tensors
+        x, sent, *parameters = ctx.saved_tensors
         graph, needed = ctx.graph, ctx.needs_input_grad
         if torch.is_grad_enabled():  # somebody will differentiate again
-            inputs = (x, graph, *parameters)
+            inputs = (x, graph, ctx.count, *parameters)
             return differentiable_backward(_compose, inputs, needed, grad)
-        project, _, left, bias, right = _columns(parameters)
-        grad = grad.contiguous()
-        spread = add_up(grad * _inverse_degree(graph, grad), graph.by_source)  # (n, K · out)
-        grad_bias = grad.sum(0).chunk(len(bias))
-        grad_right = _weight_gradients(grad, x, right)
-        if project[0] is None:
-            grad_left = _weight_gradients(spread, x, left)
-            grad_x = _input_gradient(spread, x, left) if needed[0] else None
-            grad_project: Sequence[Tensor | None] = [None] * len(left)
-            grad_project_bias: Sequence[Tensor | None] = grad_project
-        else:
-            grad_left = _weight_gradients(spread, sent, left)
-            inner = _input_gradient(spread, sent, left)
-            torch.ops.aten.threshold_backward.grad_input(inner, sent, 0, grad_input=inner)
-            grad_project = _weight_gradients(inner, x, project)
-            grad_project_bias = inner.sum(0).chunk(len(left))
-            grad_x = _input_gradient(inner, x, project) if needed[0] else None
+        layers, inverse_degree = _layers(parameters, ctx.count), _inverse_degree(graph, grad)
+        spread = graph.by_source, inverse_degree
+        grad_x, gradients = _go_back(grad, x, sent, *spread, layers, for_x=needed[0])
+        return grad_x, None, None, *gradients
+
+
+def _go_forward(
+    x: Tensor, into: CSR, inverse_degree: Tensor, layers: Sequence[Sequence[Tensor]]
+) -> tuple[Tensor, Tensor | None]:
+    """What the layers make of x, and p(x) if they project.
+
+    One product at a time on rows that lie together: side by side, the layers' products on shared
+    inputs would be wider, but all others would jump from row to row and lose more than that.
+    """
+    count, (n, channels) = len(layers), x.shape[-2:]
+    y = x.new_empty(count, n, layers[0][0].shape[0])
+    sent = x.new_empty(count, n, channels) if len(layers[0]) > 3 else None
+    for k, (left, bias, right, *projection) in enumerate(layers):
+        own = told = _part(x, k)
+        if sent is not None:
+            weight, offset = projection
+            told = torch.addmm(offset, own, weight.T, out=sent[k]).relu_()
+        heard = add_up(told @ left.T, into)
+        torch.mul(heard, inverse_degree, out=y[k]).add_(bias).addmm_(own, right.T)
+    return y, sent
+
+
+def _go_back(
+    grad: Tensor,
+    x: Tensor,
+    sent: Tensor | None,
+    out_of: CSR,
+    inverse_degree: Tensor,
+    layers: Sequence[Sequence[Tensor]],
+    *,
+    for_x: bool,
+) -> tuple[Tensor | None, list[Tensor]]:
+    """The gradient of x, if it is asked for, and those of the parameters."""
+    grad, gradients = grad.contiguous(), []
+    grad_x = torch.empty_like(x, memory_format=torch.contiguous_format) if for_x else None
+    for k, (left, _, right, *projection) in enumerate(layers):
+        own, own_grad = _part(x, k), grad[k]
+        inner, outer = add_up(own_grad * inverse_degree, out_of), left
+        told = own if sent is None else sent[k]
+        gradients += [inner.T @ told, own_grad.sum(0), own_grad.T @ own]
+        if projection:
+            inner, outer = inner @ left, projection[0]
+            torch.ops.aten.threshold_backward.grad_input(inner, told, 0, grad_input=inner)
+            gradients += [inner.T @ own, inner.sum(0)]
         if grad_x is not None:
-            _add_input_gradient(grad_x, grad, right)
-        columns = (grad_project, grad_project_bias, grad_left, grad_bias, grad_right)
-        gradients = [g for layer in zip(*columns, strict=True) for g in layer]
-        return grad_x, None, *gradients
+            part = _part(grad_x, k)
+            if x.dim() == 2 and k > 0:  # all layers saw the same x
+                part.addmm_(inner, outer)
+            else:
+                torch.mm(inner, outer, out=part)
+            part.addmm_(own_grad, right)
+    return grad_x, gradients
 
 
-def _split(y: Tensor, weights: list[Tensor]) -> Sequence[Tensor]:
-    return y.chunk(len(weights), dim=1)
+def _part(x: Tensor, k: int) -> Tensor:
+    return x if x.dim() == 2 else x[k]
 
 
-def _is_shared(x: Tensor, weights: list[Tensor]) -> bool:
-    return x.shape[1] == weights[0].shape[1]
+# The same for compilers, which must not look inside: they would lay the products side by side.
 
 
-def _pairs(x: Tensor, weights: list[Tensor]) -> list[tuple[Tensor, Tensor]]:
-    """Each weight with what it multiplies."""
-    inputs = [x] * len(weights) if _is_shared(x, weights) else _split(x, weights)
-    return list(zip(inputs, weights, strict=True))
+@torch.library.custom_op("coopsheaf::sage_convs", mutates_args=())
+def _convs(
+    x: Tensor, arrays: Sequence[Tensor], parameters: Sequence[Tensor], count: int
+) -> tuple[Tensor, Tensor]:
+    y, sent = _go_forward(x, CSR(*arrays[:3]), arrays[6], _layers(parameters, count))
+    return y, x.new_empty(0) if sent is None else sent
 
 
-def _products(x: Tensor, weights: list[Tensor], biases: list[Tensor] | None = None) -> Tensor:
-    """x Wᵀ + b side by side, as one product if all see the same x."""
-    if _is_shared(x, weights):
-        weight = torch.cat(weights)
-        return x @ weight.T if biases is None else torch.addmm(torch.cat(biases), x, weight.T)
-    y = x.new_empty(x.shape[0], len(weights) * weights[0].shape[0])
-    for k, (part, (inputs, weight)) in enumerate(
-        zip(_split(y, weights), _pairs(x, weights), strict=True)
-    ):
-        if biases is None:
-            torch.mm(inputs, weight.T, out=part)
-        else:
-            torch.addmm(biases[k], inputs, weight.T, out=part)
-    return y
+@torch.library.custom_op("coopsheaf::sage_convs_backward", mutates_args=())
+def _convs_backward(
+    grad: Tensor,
+    x: Tensor,
+    sent: Tensor,
+    arrays: Sequence[Tensor],
+    parameters: Sequence[Tensor],
+    count: int,
+    for_x: bool,
+) -> list[Tensor]:
+    layers = _layers(parameters, count)
+    told = sent if len(layers[0]) > 3 else None
+    spread = CSR(*arrays[3:6]), arrays[6]
+    grad_x, gradients = _go_back(grad, x, told, *spread, layers, for_x=for_x)
+    return gradients if grad_x is None else [*gradients, grad_x]
 
 
-def _add_products(y: Tensor, x: Tensor, weights: list[Tensor]) -> None:
-    """Add x Wᵀ side by side to y, as one product if all see the same x."""
-    if _is_shared(x, weights):
-        y.addmm_(x, torch.cat(weights).T)
-        return
-    for part, (inputs, weight) in zip(_split(y, weights), _pairs(x, weights), strict=True):
-        part.addmm_(inputs, weight.T)
+@_convs.register_fake
+def _(
+    x: Tensor, arrays: Sequence[Tensor], parameters: Sequence[Tensor], count: int
+) -> tuple[Tensor, Tensor]:
+    layers, (n, channels) = _layers(parameters, count), x.shape[-2:]
+    sent = (count, n, channels) if len(layers[0]) > 3 else (0,)
+    return x.new_empty(count, n, layers[0][0].shape[0]), x.new_empty(sent)
 
 
-def _weight_gradients(grad: Tensor, x: Tensor, weights: list[Tensor]) -> Sequence[Tensor]:
-    if _is_shared(x, weights):
-        return (grad.T @ x).chunk(len(weights))
-    parts = zip(_split(grad, weights), _split(x, weights), strict=True)
-    return [part.T @ inputs for part, inputs in parts]
+@_convs_backward.register_fake
+def _(
+    grad: Tensor,
+    x: Tensor,
+    sent: Tensor,
+    arrays: Sequence[Tensor],
+    parameters: Sequence[Tensor],
+    count: int,
+    for_x: bool,
+) -> list[Tensor]:
+    alike = [*parameters, x] if for_x else parameters
+    return [torch.empty_like(p, memory_format=torch.contiguous_format) for p in alike]
 
 
-def _input_gradient(grad: Tensor, x: Tensor, weights: list[Tensor]) -> Tensor:
-    if _is_shared(x, weights):
-        return grad @ torch.cat(weights)
-    out = torch.empty_like(x, memory_format=torch.contiguous_format)
-    parts = zip(_split(out, weights), _split(grad, weights), weights, strict=True)
-    for part, grad_part, weight in parts:
-        torch.mm(grad_part, weight, out=part)
-    return out
+def _save_convs(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    x, arrays, parameters, ctx.count = inputs
+    ctx.save_for_backward(x, output[1], *arrays, *parameters)
 
 
-def _add_input_gradient(out: Tensor, grad: Tensor, weights: list[Tensor]) -> None:
-    if _is_shared(out, weights):
-        out.addmm_(grad, torch.cat(weights))
-        return
-    parts = zip(_split(out, weights), _split(grad, weights), weights, strict=True)
-    for part, grad_part, weight in parts:
-        part.addmm_(grad_part, weight)
+def _differentiate_convs(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Any, ...]:
+    x, sent, *rest = ctx.saved_tensors
+    arrays, parameters, for_x = rest[:7], rest[7:], ctx.needs_input_grad[0]
+    found = _convs_backward(grad, x, sent, arrays, parameters, ctx.count, for_x)
+    return found[-1] if for_x else None, [None] * 7, found[: len(parameters)], None
+
+
+_convs.register_autograd(_differentiate_convs, setup_context=_save_convs)
