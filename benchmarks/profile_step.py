@@ -41,7 +41,7 @@ KINDS = {
     "products": ("mm", "addmm", "addmm_", "linear"),
     "stalk products": ("bmm", "baddbmm", "baddbmm_", "addcmul", "addcmul_"),
     "sparse products": ("_embedding_bag_forward_only", "sparse_product", "edge_products"),
-    "random numbers": ("random_", "bernoulli_", "native_dropout"),
+    "random numbers": ("draw_mask", "random_", "bernoulli_", "native_dropout"),
     "copies": ("copy_", "_to_copy", "clone", "cat", "stack", "index_select", "index_add"),
 }
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names}

@@ -1,8 +1,8 @@
 """When hand-written derivatives may stand in for a composition of PyTorch's operations.
 
-A hand-written derivative saves memory and passes over it, but it is opaque: transforms, forward-mode
-derivatives and autocast need to look inside. So do compilers where most of the work is entry by
-entry; where it is matrix products they get custom operators with the same derivatives.
+A hand-written derivative saves memory and passes over it, but it is opaque: transforms,
+forward-mode derivatives and autocast need to look inside. So do compilers where most of the work is
+entry by entry; where it is matrix products they get custom operators with the same derivatives.
 """
 
 from __future__ import annotations
