@@ -195,7 +195,9 @@ def test_what_is_below_the_paper_was_investigated() -> None:
         assert (row.model, row.dataset) in investigated, f"{row.model}/{row.dataset}"
 
 
-@pytest.mark.parametrize("dataset", ["texas", "wisconsin", "cornell-corrected", "chameleon"])
+@pytest.mark.parametrize(
+    "dataset", ["texas", "wisconsin", "cornell-corrected", "chameleon", "film"]
+)
 def test_recipes_are_what_the_searches_found(dataset: str) -> None:
     best = ROOT / "results" / "sweeps" / f"csnn-{dataset}" / "best.toml"
     assert load_recipe(f"csnn/{dataset}").hash() == load_recipe(str(best)).hash()
