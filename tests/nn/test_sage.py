@@ -87,6 +87,21 @@ def test_operators_pass_the_checks_of_torch(project: bool, shared: bool) -> None
         torch.library.opcheck(sage._convs_backward, (y, *fixed, for_x))
 
 
+def test_compiled_code_can_be_differentiated_forward() -> None:
+    """An opaque operator would drop tangents without a word."""
+    n, edge_index = ODD_GRAPHS["random-directed"]
+    graph, stack = Graph(edge_index, n), SAGE(5, 4, 2, 3, project=True).double()
+
+    def tangent(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return torch.func.jvp(lambda x: stack(x, graph), (x,), (v,))[1]
+
+    torch.compiler.reset()
+    inputs = randn(n, 5), randn(n, 5)
+    got = torch.compile(tangent, backend="aot_eager")(*inputs)
+    assert got.abs().max() > 0.1
+    assert_close(got, tangent(*inputs), rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("num_layers", [1, 2, 4])
 @pytest.mark.parametrize(
     ("ours_options", "theirs_options"),

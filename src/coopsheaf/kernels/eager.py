@@ -17,27 +17,23 @@ from torch.autograd import forward_ad
 
 def is_plain_eager(*tensors: Tensor | None) -> bool:
     """Tensors of one full-precision dtype on the CPU, and nobody who needs to look inside."""
-    return (
-        _are_plain(tensors)
-        and not torch.compiler.is_compiling()
-        and forward_ad._current_level < 0
-        and not torch._C._are_functorch_transforms_active()
-    )
+    return not torch.compiler.is_compiling() and _is_plain(tensors)
 
 
 def is_plain_compiled(*tensors: Tensor | None) -> bool:
-    """Such tensors in code that is being compiled (not exported) to be run."""
-    return (
-        torch.compiler.is_compiling() and not torch.compiler.is_exporting() and _are_plain(tensors)
-    )
+    """The same in code that is being compiled to be run here, not exported."""
+    compiled = torch.compiler.is_compiling() and not torch.compiler.is_exporting()
+    return compiled and _is_plain(tensors)
 
 
-def _are_plain(tensors: Sequence[Tensor | None]) -> bool:
+def _is_plain(tensors: Sequence[Tensor | None]) -> bool:
     given = [tensor for tensor in tensors if tensor is not None]
     dtype = given[0].dtype
     return (
         dtype in (torch.float32, torch.float64)
         and all(tensor.dtype == dtype and tensor.device.type == "cpu" for tensor in given)
+        and forward_ad._current_level < 0
+        and not torch._C._are_functorch_transforms_active()
         and not torch.is_autocast_enabled("cpu")
     )
 
