@@ -244,8 +244,8 @@ _SHOWN = (
 def settings(evidence: Evidence) -> str:
     """Everything CSNN was run with on more than one split, the chosen and the others."""
     head = (
-        "dataset | order | scale | d | layers | channels | learner | its layers | input dropout"
-        " | dropout | lr | weight decay | epoch by | runs | validation | test | hash"
+        "dataset | edges | order | scale | d | layers | channels | learner | its layers"
+        " | input dropout | dropout | lr | weight decay | epoch by | runs | validation | test | hash"
     )
     configs = {record.config_hash: record.config for record in evidence.records}
     lines = []
@@ -257,10 +257,9 @@ def settings(evidence: Evidence) -> str:
         rates = [f"{train.get(name, 0):g}" for name in ("lr", "weight_decay")]
         scores = [_score(row.metric, values) for values in (row.vals, row.tests)]
         rates.append("loss" if train.get("select") == "loss" else "metric")
-        lines.append(
-            (_dataset(row), *cells, *rates, str(len(row.runs)), *scores, row.config_hash[:8])
-        )
-    return markdown_table(head, lines, "lllrrrlrrrrrlrrrl") if lines else "Nothing yet.\n"
+        where, runs = (_dataset(row), row.direction or NOTHING), str(len(row.runs))
+        lines.append((*where, *cells, *rates, runs, *scores, row.config_hash[:8]))
+    return markdown_table(head, lines, "llllrrrlrrrrrlrrrl") if lines else "Nothing yet.\n"
 
 
 def answer(question: Question, evidence: Evidence) -> str:
