@@ -245,7 +245,8 @@ def settings(evidence: Evidence) -> str:
     """Everything CSNN was run with on more than one split, the chosen and the others."""
     head = (
         "dataset | edges | order | scale | d | layers | channels | learner | its layers"
-        " | input dropout | dropout | lr | weight decay | epoch by | runs | validation | test | hash"
+        " | input dropout | dropout | lr | weight decay | epoch by"
+        " | runs | validation | test | hash"
     )
     configs = {record.config_hash: record.config for record in evidence.records}
     lines = []
