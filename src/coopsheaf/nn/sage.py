@@ -276,7 +276,8 @@ def _part(x: Tensor, k: int) -> Tensor:
     return x if x.dim() == 2 else x[k]
 
 
-# The same for compilers, which must not look inside: they would lay the products side by side.
+# The same for compilers, which make slower products of the plain composition. The arrays are those
+# of the edges by target, of the edges by source, and the inverse degrees.
 
 
 @torch.library.custom_op("coopsheaf::sage_convs", mutates_args=())
@@ -314,15 +315,8 @@ def _(
 
 
 @_convs_backward.register_fake
-def _(
-    grad: Tensor,
-    x: Tensor,
-    sent: Tensor,
-    arrays: Sequence[Tensor],
-    parameters: Sequence[Tensor],
-    count: int,
-    for_x: bool,
-) -> list[Tensor]:
+def _(grad: Tensor, x: Tensor, *others: Any) -> list[Tensor]:
+    _, _, parameters, _, for_x = others
     alike = [*parameters, x] if for_x else parameters
     return [torch.empty_like(p, memory_format=torch.contiguous_format) for p in alike]
 
