@@ -45,9 +45,11 @@ def test_what_was_freed_is_used_again_until_memory_is_tight() -> None:
     assert faults("ease") > 1000
 
 
-def test_other_libraries_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("before", [False, True])
+def test_other_libraries_are_left_alone(monkeypatch: pytest.MonkeyPatch, before: bool) -> None:
     from coopsheaf import memory
 
+    monkeypatch.setattr(memory, "_keeping", before)
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: object())
     assert memory.keep_freed_memory() is False
 

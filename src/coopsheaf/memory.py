@@ -32,11 +32,13 @@ def keep_freed_memory() -> bool:
     global _keeping
     if os.environ.get("COOPSHEAF_KEEP_MEMORY") == "0":
         return False
-    with suppress(OSError, AttributeError):
+    try:
         library = ctypes.CDLL(None)
         library.gnu_get_libc_version  # noqa: B018 (other libraries do not have it)
-        # Nothing apart from the heap, and the heap never shrinks.
-        _keeping = bool(library.mallopt(_MMAP_MAX, 0) and library.mallopt(_TRIM_THRESHOLD, -1))
+    except (OSError, AttributeError):
+        return False
+    # Nothing apart from the heap, and the heap never shrinks.
+    _keeping = bool(library.mallopt(_MMAP_MAX, 0) and library.mallopt(_TRIM_THRESHOLD, -1))
     return _keeping
 
 
