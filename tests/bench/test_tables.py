@@ -307,6 +307,22 @@ def test_another_direction_than_the_papers_is_marked() -> None:
     assert notes_of(table, ours(table)) == []
 
 
+def test_other_features_than_the_papers_are_marked() -> None:
+    def notes(**processing: str) -> list[str]:
+        records = splits([0.8] * 10, dataset="texas", metric="accuracy", processing=processing)
+        table = only(layout(records))
+        return notes_of(table, ours(table))
+
+    assert notes(direction="undirected", features="raw") == [
+        "features: row-normalized in the paper, raw here"
+    ]
+    assert notes(direction="undirected", features="row-normalized") == []
+    assert notes(direction="stored", features="raw") == [
+        "edges: undirected in the paper, stored here",
+        "features: row-normalized in the paper, raw here",
+    ]
+
+
 def test_the_two_cornells_are_never_mixed() -> None:
     records = splits([0.8] * 10, dataset="cornell", metric="accuracy")
     records += splits([0.8] * 10, dataset="cornell-corrected", metric="accuracy")

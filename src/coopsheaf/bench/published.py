@@ -86,6 +86,13 @@ class Published:
         return self.mean / 100
 
     @property
+    def features(self) -> str:
+        """What was done to the features; empty where nobody says."""
+        # Of this table, all whose loaders are known divide each node's features by their sum.
+        known = self.table == "geom-gcn" and self.direction
+        return "row-normalized" if known else ""
+
+    @property
     def deviation(self) -> float:
         """The standard deviation as printed, in the unit of ``value``."""
         return self.std / 100

@@ -143,7 +143,7 @@ def summary(evidence: Evidence) -> str:
 def details(evidence: Evidence) -> str:
     """One line per model, semantics and dataset: everything that must be said of a number."""
     head = (
-        "dataset | model | order | edges | ours | runs | paper | ours − paper | s / epoch"
+        "dataset | model | order | edges, features | ours | runs | paper | ours − paper | s / epoch"
         " | minutes in all | settings"
     )
     lines = [
@@ -151,7 +151,7 @@ def details(evidence: Evidence) -> str:
             _dataset(row),
             escape_markdown(row.model),
             row.semantics or NOTHING,
-            row.direction or NOTHING,
+            _data(row),
             _score(row.metric, row.tests),
             _count(row),
             _paper(row),
@@ -244,7 +244,7 @@ _SHOWN = (
 def settings(evidence: Evidence) -> str:
     """Everything CSNN was run with on more than one split, the chosen and the others."""
     head = (
-        "dataset | edges | order | scale | d | layers | channels | learner | its layers"
+        "dataset | edges, features | order | scale | d | layers | channels | learner | its layers"
         " | input dropout | dropout | lr | weight decay | epoch by"
         " | runs | validation | test | hash"
     )
@@ -258,7 +258,7 @@ def settings(evidence: Evidence) -> str:
         rates = [f"{train.get(name, 0):g}" for name in ("lr", "weight_decay")]
         scores = [_score(row.metric, values) for values in (row.vals, row.tests)]
         rates.append("loss" if train.get("select") == "loss" else "metric")
-        where, runs = (_dataset(row), row.direction or NOTHING), str(len(row.runs))
+        where, runs = (_dataset(row), _data(row)), str(len(row.runs))
         lines.append((*where, *cells, *rates, runs, *scores, row.config_hash[:8]))
     return markdown_table(head, lines, "llllrrrlrrrrrlrrrl") if lines else "Nothing yet.\n"
 
@@ -356,6 +356,10 @@ def _order(row: Row) -> tuple[int, str, bool, str, str]:
 
 def _dataset(row: Row) -> str:
     return escape_markdown(row.dataset) + (" †" if row.remark else "")
+
+
+def _data(row: Row) -> str:
+    return ", ".join(filter(None, (row.direction, row.features))) or NOTHING
 
 
 def _name(row: Row) -> str:

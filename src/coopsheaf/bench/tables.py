@@ -40,7 +40,7 @@ class Row:
         seconds_per_epoch: mean over the runs.
         seconds: of all runs together; ``None`` if one does not say.
         best_epochs: of the runs.
-        direction: of the edges; empty if not recorded.
+        direction, features: what was done to edges and features; empty if not recorded.
         remark: what the dataset says about itself.
         machines: where the runs were made.
     """
@@ -64,6 +64,7 @@ class Row:
     seconds: float | None
     best_epochs: tuple[int, ...]
     direction: str
+    features: str
     remark: str
     machines: tuple[str, ...]
 
@@ -158,6 +159,7 @@ def _summarise_group(runs: dict[int, Record]) -> Row:
         seconds=_sum(record.seconds for record in records),
         best_epochs=tuple(r.best_epoch for r in records),
         direction=first.processing.get("direction", ""),
+        features=first.processing.get("features", ""),
         remark=first.dataset_remark,
         machines=tuple(dict.fromkeys(machines)),
     )
@@ -220,9 +222,15 @@ def protocol_differences(row: Row, entry: Published) -> list[str]:
     """In what our run and the paper's are known to differ."""
     if entry.dataset != row.dataset:
         return [f"the paper's number is on {entry.dataset}, ours on {row.dataset}"]
-    if entry.direction and row.direction and entry.direction != row.direction:
-        return [f"edges: {entry.direction} in the paper, {row.direction} here"]
-    return []
+    pairs = {
+        "edges": (entry.direction, row.direction),
+        "features": (entry.features, row.features),
+    }
+    return [
+        f"{what}: {theirs} in the paper, {ours} here"
+        for what, (theirs, ours) in pairs.items()
+        if theirs and ours and theirs != ours
+    ]
 
 
 def base_name(dataset: str) -> str:
