@@ -202,7 +202,7 @@ def test_what_is_below_the_paper_was_investigated() -> None:
         ("wisconsin", "csnn-wisconsin-raw"),
         ("cornell-corrected", "csnn-cornell-corrected-raw"),
         ("chameleon", "csnn-chameleon"),
-        ("film", "csnn-film"),
+        ("film", "csnn-film-raw"),
     ],
 )
 def test_recipes_are_what_the_searches_found(dataset: str, sweep: str) -> None:

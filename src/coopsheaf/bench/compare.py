@@ -199,9 +199,8 @@ Pair = tuple[Row, Row, Paired]
 def twins(question: Question, records: Iterable[Record]) -> list[Pair]:
     """Pairs of settings that a question compares, on graphs whose edges go both ways.
 
-    Only the newest version of a model counts. Where several settings of a dataset have a twin, the
-    pair with the most common splits is kept, and of equals the one whose two mean validation
-    scores are the best together.
+    Only the newest version of a model counts. Of a dataset's pairs those with the most common
+    splits are kept, the best first by their two mean validation scores together.
     """
     sides: tuple[dict[str, list[Record]], dict[str, list[Record]]] = ({}, {})
     for record in newest(records):
@@ -210,17 +209,19 @@ def twins(question: Question, records: Iterable[Record]) -> list[Pair]:
         for side, belongs in zip(sides, (question.is_first, question.is_second), strict=True):
             if belongs(record):
                 side.setdefault(_likeness(record, question.ignored), []).append(record)
-    found: dict[object, Pair] = {}
+    found: dict[object, list[Pair]] = {}
     for likeness in (key for key in sides[0] if key in sides[1]):
         for first in summarise(sides[0][likeness]):
             for second in summarise(sides[1][likeness]):
                 paired = compare(first, second)
-                if paired is None:
-                    continue
-                pair = (first, second, paired)
-                if first.column not in found or _worth(pair) > _worth(found[first.column]):
-                    found[first.column] = pair
-    return list(found.values())
+                if paired is not None:
+                    found.setdefault(first.column, []).append((first, second, paired))
+    kept = []
+    for pairs in found.values():
+        pairs.sort(key=_worth, reverse=True)
+        most = len(pairs[0][2].differences)
+        kept += [pair for pair in pairs if len(pair[2].differences) == most]
+    return kept
 
 
 def _likeness(record: Record, ignored: Sequence[str]) -> str:

@@ -264,7 +264,7 @@ def settings(evidence: Evidence) -> str:
 
 
 def answer(question: Question, evidence: Evidence) -> str:
-    """Two settings that differ in one thing, on every dataset they were both run on."""
+    """All pairs of settings that differ in one thing, on every dataset both were run on."""
     pairs = sorted(twins(question, evidence.records), key=lambda pair: _order(pair[0]))
     if not pairs:
         return "Nothing has been run for this yet.\n"
@@ -285,12 +285,12 @@ def answer(question: Question, evidence: Evidence) -> str:
         for first, second, paired in pairs
     ]
     verdicts = [paired.verdict for _, _, paired in pairs]
-    counts = ", ".join(f"{word} on {verdicts.count(word)}" for word in VERDICTS)
+    counts = ", ".join(f"{word} in {verdicts.count(word)}" for word in VERDICTS)
     means = [paired.mean for _, _, paired in pairs if len(paired.differences) > 1]
     higher = sum(mean > 0 for mean in means)
     total = (
         f"\nIn all, {question.first}: {counts}; "
-        f"the mean is higher on {higher} of {len(means)} datasets with several splits.\n"
+        f"the mean is higher in {higher} of {len(means)} pairs with several splits.\n"
     )
     return markdown_table(head, lines, "lrrrrll") + total
 
