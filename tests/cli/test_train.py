@@ -21,7 +21,7 @@ TEXAS = ("train", "texas", "--data-dir", REAL_DATA, "--epochs", 2, *SMALL)
 def test_splits_each_have_their_run_and_record(program: Program) -> None:
     out = program.ok(*TEXAS, "--splits", "0,3-4")
     assert "texas: 183 nodes, 558 directed edges, 1703 features, multiclass" in out
-    assert "direction undirected, self-loops remove, features row-normalized" in out
+    assert "direction undirected, self-loops remove, features raw" in out
     assert [line.split(":")[0] for line in out.splitlines() if "accuracy train" in line] == [
         "split 0",
         "split 3",
