@@ -159,6 +159,33 @@ def test_all_settings_are_listed_and_not_only_the_chosen() -> None:
     assert "cccc" not in table
 
 
+def test_rivals_with_several_settings_are_listed_with_all_of_them() -> None:
+    gcn: dict[str, Any] = {"model": "gcn", "semantics": ""}
+    authors = runs([0.8, 0.8], **gcn, config_hash="aaaa", recipe="gcn/tolokers", val=0.85)
+    found = runs([0.9, 0.9], **gcn, config_hash="bbbb", recipe="sweep/gcn/tolokers", val=0.8)
+    alone = runs([0.7, 0.7], model="mlp", semantics="", config_hash="cccc")
+    table = contents(evidence(authors, found, alone))["rival-settings"]
+    assert re.search(
+        r"\*\*gcn\*\* \| gcn/tolokers \|.*aaaa", table
+    )  # validation, not test, chose it
+    assert re.search(r"\| gcn \| sweep/gcn/tolokers \|.*bbbb", table)
+    assert "mlp" not in table
+    assert contents(evidence(alone))["rival-settings"] == "None.\n"
+
+
+def test_mini_batches_are_marked() -> None:
+    config = {"model": {"name": "csnn"}, "train": {"epochs": 40}, "batch": {"kind": "clusters"}}
+    batches = [make(split=k, config=config) for k in range(2)]
+    found = contents(evidence(batches))
+    assert (
+        "‡ csnn, tolokers: steps on: the whole graph in the paper, clusters here"
+        in found["summary"]
+    )
+    assert "| 40, clusters |" in found["settings"]
+    assert "‡" not in contents(evidence(runs(TEN)))["summary"]
+    assert "whole graph |" in contents(evidence(runs(TEN)))["settings"]
+
+
 def test_without_records_nothing_is_claimed() -> None:
     found = contents(evidence(runs([0.8], dataset="own")))
     assert found["below"] == "There is no such number.\n"

@@ -6,17 +6,28 @@ Every place is computed from records alone. :func:`contents` gives all of them; 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean, pstdev
+from statistics import fmean
+from typing import Any
 
 from coopsheaf.bench.agenda import AGENDA, Item, command, remaining
+from coopsheaf.bench.cells import (
+    advantage_cell,
+    count_cell,
+    data_cell,
+    dataset_cell,
+    gap_cell,
+    legend,
+    name_cell,
+    paper_cell,
+    score_cell,
+)
 from coopsheaf.bench.compare import (
     QUESTIONS,
     VERDICTS,
-    Paired,
     Question,
     compare,
     is_ablation,
@@ -24,14 +35,7 @@ from coopsheaf.bench.compare import (
     twins,
 )
 from coopsheaf.bench.documents import escape_markdown, markdown_table
-from coopsheaf.bench.layout import (
-    METRIC_LABELS,
-    NOTHING,
-    format_score,
-    layout,
-    published_beside,
-    unit,
-)
+from coopsheaf.bench.layout import METRIC_LABELS, NOTHING, layout, published_beside
 from coopsheaf.bench.published import TABLES
 from coopsheaf.bench.records import Record, find_records
 from coopsheaf.bench.render import to_markdown
@@ -41,7 +45,6 @@ from coopsheaf.bench.tables import (
     base_name,
     expected_runs,
     newest,
-    protocol_differences,
     select,
     sign_of,
     summarise,
@@ -96,6 +99,7 @@ def contents(evidence: Evidence) -> dict[str, str]:
         **{f"question-{question.name}": answer(question, evidence) for question in QUESTIONS},
         "below": below(evidence),
         "settings": settings(evidence),
+        "rival-settings": rival_settings(evidence),
         "sweeps": sweep_table(evidence.sweeps),
         "runtime": to_markdown(layout(evidence.shown, timing=True)[-1:]),
         "remaining": still_to_run(evidence),
@@ -126,18 +130,18 @@ def summary(evidence: Evidence) -> str:
         paired = compare(row, rival) if rival else None
         lines.append(
             (
-                _dataset(row),
+                dataset_cell(row),
                 METRIC_LABELS.get(row.metric, row.metric),
-                _score(row.metric, row.tests),
-                _count(row),
-                _paper(row),
-                f"{_name(rival)} {_score(row.metric, rival.tests)}" if rival else NOTHING,
-                spell(paired, row.metric) if paired else NOTHING,
+                score_cell(row.metric, row.tests),
+                count_cell(row),
+                paper_cell(row),
+                f"{name_cell(rival)} {score_cell(row.metric, rival.tests)}" if rival else NOTHING,
+                advantage_cell(paired, row.metric) if paired else NOTHING,
             )
         )
     if not lines:
         return "There are no results of several splits yet.\n"
-    return markdown_table(head, lines, "llrrrrr") + _legend(rows)
+    return markdown_table(head, lines, "llrrrrr") + legend(rows)
 
 
 def details(evidence: Evidence) -> str:
@@ -148,21 +152,21 @@ def details(evidence: Evidence) -> str:
     )
     lines = [
         (
-            _dataset(row),
+            dataset_cell(row),
             escape_markdown(row.model),
             row.semantics or NOTHING,
-            _data(row),
-            _score(row.metric, row.tests),
-            _count(row),
-            _paper(row),
-            _gap(row),
+            data_cell(row),
+            score_cell(row.metric, row.tests),
+            count_cell(row),
+            paper_cell(row),
+            gap_cell(row),
             NOTHING if row.seconds_per_epoch is None else f"{row.seconds_per_epoch:.3f}",
             NOTHING if row.seconds is None else f"{row.seconds / 60:.1f}",
             f"{escape_markdown(row.recipe)} ({row.config_hash[:8]}, seed {row.seed})",
         )
         for row in evidence.rows
     ]
-    return markdown_table(head, lines, "llllrrrrrrl") + _legend(evidence.rows)
+    return markdown_table(head, lines, "llllrrrrrrl") + legend(evidence.rows)
 
 
 def rivals(evidence: Evidence) -> str:
@@ -178,21 +182,21 @@ def rivals(evidence: Evidence) -> str:
             paired = compare(row, rival)
             if paired is None or len(paired.differences) < 2:
                 continue
-            name = _name(rival)
+            name = name_cell(rival)
             lines.append(
                 (
-                    _dataset(row),
+                    dataset_cell(row),
                     f"**{name}**" if rival is best else name,
                     str(len(paired.differences)),
-                    _score(row.metric, paired.first),
-                    _score(row.metric, paired.second),
-                    spell(paired, row.metric),
+                    score_cell(row.metric, paired.first),
+                    score_cell(row.metric, paired.second),
+                    advantage_cell(paired, row.metric),
                     paired.verdict,
                 )
             )
     if not lines:
         return "Nothing to compare yet.\n"
-    return markdown_table(head, lines, "llrrrrl") + _legend(_csnn_rows(evidence), paper=False)
+    return markdown_table(head, lines, "llrrrrl") + legend(_csnn_rows(evidence), paper=False)
 
 
 def below(evidence: Evidence) -> str:
@@ -203,17 +207,17 @@ def below(evidence: Evidence) -> str:
         return "There is no such number.\n"
     lines = [
         (
-            _dataset(row),
+            dataset_cell(row),
             row.model,
             row.semantics or NOTHING,
-            _score(row.metric, row.tests),
-            _paper(row),
-            _gap(row),
-            _count(row),
+            score_cell(row.metric, row.tests),
+            paper_cell(row),
+            gap_cell(row),
+            count_cell(row),
         )
         for row in rows
     ]
-    return markdown_table(head, lines, "lllrrrr") + _legend(rows)
+    return markdown_table(head, lines, "lllrrrr") + legend(rows)
 
 
 def rows_below(evidence: Evidence) -> list[Row]:
@@ -245,22 +249,52 @@ def settings(evidence: Evidence) -> str:
     """Everything CSNN was run with on more than one split, the chosen and the others."""
     head = (
         "dataset | edges, features | order | scale | d | layers | channels | learner | its layers"
-        " | input dropout | dropout | lr | weight decay | epoch by"
+        " | input dropout | dropout | lr | weight decay | epochs, steps | epoch by"
         " | runs | validation | test | hash"
     )
-    configs = {record.config_hash: record.config for record in evidence.records}
     lines = []
-    for row in sorted(summarise(newest(evidence.records)), key=_order):
-        if row.model != "csnn" or len(row.runs) < 2:
+    for row, config in _settings(evidence):
+        if row.model != "csnn":
             continue
-        model, train = (configs[row.config_hash].get(part, {}) for part in ("model", "train"))
+        model, train = (config.get(part, {}) for part in ("model", "train"))
         cells = [escape_markdown(str(model.get(name, NOTHING))) for name in _SHOWN]
         rates = [f"{train.get(name, 0):g}" for name in ("lr", "weight_decay")]
-        scores = [_score(row.metric, values) for values in (row.vals, row.tests)]
-        rates.append("loss" if train.get("select") == "loss" else "metric")
-        where, runs = (_dataset(row), _data(row)), str(len(row.runs))
-        lines.append((*where, *cells, *rates, runs, *scores, row.config_hash[:8]))
-    return markdown_table(head, lines, "llllrrrlrrrrrlrrrl") if lines else "Nothing yet.\n"
+        epochs = f"{train.get('epochs', NOTHING)}, {row.batches or 'whole graph'}"
+        by = "loss" if train.get("select") == "loss" else "metric"
+        where, scores = (dataset_cell(row), data_cell(row)), _validation_and_test(row)
+        lines.append((*where, *cells, *rates, epochs, by, *scores))
+    return markdown_table(head, lines, "llllrrrlrrrrrllrrrl") if lines else "Nothing yet.\n"
+
+
+def rival_settings(evidence: Evidence) -> str:
+    """Rivals that were run with several settings, the chosen one in bold print."""
+    several: dict[object, list[Row]] = {}
+    for row, _ in _settings(evidence):
+        if not row.model.startswith("csnn"):
+            several.setdefault((row.model, row.column), []).append(row)
+    chosen = {_key(row) for row in evidence.rows}
+    lines = []
+    for rows in several.values():
+        for row in rows if len(rows) > 1 else ():
+            name = name_cell(row)
+            name = f"**{name}**" if _key(row) in chosen else name
+            where = (dataset_cell(row), name, escape_markdown(row.recipe), data_cell(row))
+            lines.append((*where, *_validation_and_test(row)))
+    head = "dataset | rival | settings | edges, features | runs | validation | test | hash"
+    return markdown_table(head, lines, "llllrrrl") if lines else "None.\n"
+
+
+def _settings(evidence: Evidence) -> list[tuple[Row, Mapping[str, Any]]]:
+    """All that was run on more than one split, with its settings."""
+    configs = {record.config_hash: record.config for record in evidence.records}
+    rows = sorted(summarise(newest(evidence.records)), key=_order)
+    return [(row, configs[row.config_hash]) for row in rows if len(row.runs) > 1]
+
+
+def _validation_and_test(row: Row) -> tuple[str, str, str, str]:
+    """Runs, the two scores and the hash."""
+    val, test = (score_cell(row.metric, values) for values in (row.vals, row.tests))
+    return str(len(row.runs)), val, test, row.config_hash[:8]
 
 
 def answer(question: Question, evidence: Evidence) -> str:
@@ -274,11 +308,11 @@ def answer(question: Question, evidence: Evidence) -> str:
     )
     lines = [
         (
-            _dataset(first),
+            dataset_cell(first),
             str(len(paired.differences)),
-            _score(first.metric, paired.first),
-            _score(first.metric, paired.second),
-            spell(paired, first.metric),
+            score_cell(first.metric, paired.first),
+            score_cell(first.metric, paired.second),
+            advantage_cell(paired, first.metric),
             paired.verdict,
             f"{first.config_hash[:8]}, {second.config_hash[:8]}",
         )
@@ -349,72 +383,3 @@ def _order(row: Row) -> tuple[int, str, bool, str, str]:
     """Datasets as in the agenda, CSNN first."""
     place = _PLACES.get(row.dataset, len(_PLACES))
     return place, row.dataset, row.model != "csnn", row.model, row.semantics
-
-
-# --- cells ----------------------------------------------------------------------------------------
-
-
-def _dataset(row: Row) -> str:
-    return escape_markdown(row.dataset) + (" †" if row.remark else "")
-
-
-def _data(row: Row) -> str:
-    return ", ".join(filter(None, (row.direction, row.features))) or NOTHING
-
-
-def _name(row: Row) -> str:
-    untuned = " (default settings)" if row.recipe == "default" else ""
-    return escape_markdown(row.model) + untuned
-
-
-def _count(row: Row) -> str:
-    return f"{len(row.runs)} of {row.expected}" if row.expected else str(len(row.runs))
-
-
-def _score(metric: str, values: Sequence[float]) -> str:
-    """Mean and population deviation."""
-    if not values:
-        return NOTHING
-    return format_score(metric, fmean(values), pstdev(values) if len(values) > 1 else None)
-
-
-def _paper(row: Row) -> str:
-    """The printed number, marked where it was measured in another way."""
-    entry = published_beside(row.model, row.column)
-    if entry is None:
-        return NOTHING
-    mark = " ‡" if protocol_differences(row, entry) else ""
-    return format_score(entry.metric, entry.value, entry.deviation) + mark
-
-
-def _gap(row: Row) -> str:
-    """The distance from the paper, in the unit of the table and in standard errors."""
-    entry, error = published_beside(row.model, row.column), standard_error(row)
-    if entry is None or row.mean is None:
-        return NOTHING
-    factor, digits = unit(row.metric)
-    gap = row.mean - entry.value
-    text = f"{factor * gap:+.{digits}f}"
-    return f"{text} ({gap / error:+.1f} s.e.)" if error else text
-
-
-def spell(paired: Paired, metric: str) -> str:
-    """An advantage with its two intervals, in the unit of the table."""
-    factor, digits = unit(metric)
-    text = f"{factor * paired.mean:+.{digits}f}"
-    half, corrected = paired.half_width, paired.corrected_half_width
-    if half is None or corrected is None:
-        return text
-    return f"{text} ± {factor * half:.{digits}f}; ± {factor * corrected:.{digits}f}"
-
-
-def _legend(rows: Iterable[Row], *, paper: bool = True) -> str:
-    """What the marks mean."""
-    kept = list(rows)
-    lines = [f"† {row.dataset}: {row.remark}" for row in kept if row.remark]
-    for row in kept:
-        entry = published_beside(row.model, row.column)
-        if entry is not None and paper:
-            differences = protocol_differences(row, entry)
-            lines += [f"‡ {row.model}, {row.dataset}: {text}" for text in differences]
-    return "".join(f"\n{escape_markdown(line)}.\n" for line in dict.fromkeys(lines))

@@ -41,6 +41,7 @@ class Row:
         seconds: of all runs together; ``None`` if one does not say.
         best_epochs: of the runs.
         direction, features: what was done to edges and features; empty if not recorded.
+        batches: kind of mini-batches; empty where every step sees the whole graph.
         remark: what the dataset says about itself.
         machines: where the runs were made.
     """
@@ -65,6 +66,7 @@ class Row:
     best_epochs: tuple[int, ...]
     direction: str
     features: str
+    batches: str
     remark: str
     machines: tuple[str, ...]
 
@@ -160,6 +162,7 @@ def _summarise_group(runs: dict[int, Record]) -> Row:
         best_epochs=tuple(r.best_epoch for r in records),
         direction=first.processing.get("direction", ""),
         features=first.processing.get("features", ""),
+        batches=(first.config.get("batch") or {}).get("kind") or "",
         remark=first.dataset_remark,
         machines=tuple(dict.fromkeys(machines)),
     )
@@ -225,6 +228,7 @@ def protocol_differences(row: Row, entry: Published) -> list[str]:
     pairs = {
         "edges": (entry.direction, row.direction),
         "features": (entry.features, row.features),
+        "steps on": ("the whole graph", row.batches),
     }
     return [
         f"{what}: {theirs} in the paper, {ours} here"

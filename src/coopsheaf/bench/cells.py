@@ -1,0 +1,77 @@
+"""Cells of the tables of measurements, and what their marks mean. Imports no PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import fmean, pstdev
+
+from coopsheaf.bench.compare import Paired, standard_error
+from coopsheaf.bench.documents import escape_markdown
+from coopsheaf.bench.layout import NOTHING, format_score, published_beside, unit
+from coopsheaf.bench.tables import Row, protocol_differences
+
+
+def dataset_cell(row: Row) -> str:
+    return escape_markdown(row.dataset) + (" †" if row.remark else "")
+
+
+def data_cell(row: Row) -> str:
+    return ", ".join(filter(None, (row.direction, row.features))) or NOTHING
+
+
+def name_cell(row: Row) -> str:
+    untuned = " (default settings)" if row.recipe == "default" else ""
+    return escape_markdown(row.model) + untuned
+
+
+def count_cell(row: Row) -> str:
+    return f"{len(row.runs)} of {row.expected}" if row.expected else str(len(row.runs))
+
+
+def score_cell(metric: str, values: Sequence[float]) -> str:
+    """Mean and population deviation."""
+    if not values:
+        return NOTHING
+    return format_score(metric, fmean(values), pstdev(values) if len(values) > 1 else None)
+
+
+def paper_cell(row: Row) -> str:
+    """The printed number, marked where it was measured in another way."""
+    entry = published_beside(row.model, row.column)
+    if entry is None:
+        return NOTHING
+    mark = " ‡" if protocol_differences(row, entry) else ""
+    return format_score(entry.metric, entry.value, entry.deviation) + mark
+
+
+def gap_cell(row: Row) -> str:
+    """The distance from the paper, in the unit of the table and in standard errors."""
+    entry, error = published_beside(row.model, row.column), standard_error(row)
+    if entry is None or row.mean is None:
+        return NOTHING
+    factor, digits = unit(row.metric)
+    gap = row.mean - entry.value
+    text = f"{factor * gap:+.{digits}f}"
+    return f"{text} ({gap / error:+.1f} s.e.)" if error else text
+
+
+def advantage_cell(paired: Paired, metric: str) -> str:
+    """An advantage with its two intervals, in the unit of the table."""
+    factor, digits = unit(metric)
+    text = f"{factor * paired.mean:+.{digits}f}"
+    half, corrected = paired.half_width, paired.corrected_half_width
+    if half is None or corrected is None:
+        return text
+    return f"{text} ± {factor * half:.{digits}f}; ± {factor * corrected:.{digits}f}"
+
+
+def legend(rows: Iterable[Row], *, paper: bool = True) -> str:
+    """What the marks mean."""
+    kept = list(rows)
+    lines = [f"† {row.dataset}: {row.remark}" for row in kept if row.remark]
+    for row in kept:
+        entry = published_beside(row.model, row.column)
+        if entry is not None and paper:
+            differences = protocol_differences(row, entry)
+            lines += [f"‡ {row.model}, {row.dataset}: {text}" for text in differences]
+    return "".join(f"\n{escape_markdown(line)}.\n" for line in dict.fromkeys(lines))
