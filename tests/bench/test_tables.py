@@ -242,6 +242,26 @@ def test_a_whole_benchmark_has_no_mark() -> None:
     assert notes_of(table, ours(table)) == []
 
 
+def test_ablations_have_lines_of_their_own() -> None:
+    zeros = {"model": {"scale": "rectified"}}
+    turns = {"model": {"scale": "unit", "orthogonal": "identity"}}
+    records = [
+        make(val=0.8, test=0.7, config={"model": {"scale": "exp"}}),
+        make(val=0.9, test=0.8, config=zeros, config_hash="b"),
+        make(val=0.9, test=0.6, config=turns, config_hash="c"),
+        make(model="nsd-random", semantics="", config=turns),
+    ]
+    scores = {row.label: row.mean for row, beaten in select(summarise(records)) if not beaten}
+    assert scores == {
+        "csnn, paper semantics": 0.7,
+        "csnn, paper semantics, exact zeros": 0.8,
+        "csnn, paper semantics, identity maps, unit scales": 0.6,
+        "nsd-random": 0.85,
+    }
+    (table,) = layout(records, published=False)
+    assert [line.model for line in table.lines] == list(scores)
+
+
 def test_default_settings_are_marked() -> None:
     table = only(layout(splits([0.5] * 10, recipe="default")))
     assert notes_of(table, ours(table)) == ["default settings, not tuned"]

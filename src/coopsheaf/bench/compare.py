@@ -15,14 +15,14 @@ are given by the second one.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, fmean, stdev
-from typing import Any
 
 from coopsheaf.bench.records import Record
 from coopsheaf.bench.tables import (
     Row,
+    ablation,
     base_name,
     newest,
     paper_table,
@@ -140,30 +140,12 @@ class Question:
     ignored: tuple[str, ...]
 
 
-def _setting(record: Record, name: str) -> Any:
-    model: Mapping[str, Any] = record.config.get("model", {})
-    return model.get(name)
-
-
-def is_ablation(record: Record) -> bool:
-    """CSNN with maps or scales that are not the paper's."""
-    return record.model == "csnn" and (
-        _setting(record, "scale") in ("rectified", "unit")
-        or _setting(record, "orthogonal") == "identity"
-    )
-
-
 def _is_csnn(record: Record, semantics: str) -> bool:
-    return record.model == "csnn" and record.semantics == semantics and not is_ablation(record)
+    return record.model == "csnn" and record.semantics == semantics and not ablation(record)
 
 
 def _has_zeros(record: Record) -> bool:
-    return (
-        record.model == "csnn"
-        and record.semantics == "paper"
-        and _setting(record, "scale") == "rectified"
-        and _setting(record, "orthogonal") != "identity"
-    )
+    return record.semantics == "paper" and ablation(record) == "exact zeros"
 
 
 QUESTIONS: tuple[Question, ...] = (

@@ -211,13 +211,12 @@ def _dot_plot(column: ColumnKey, rows: list[Row], published: bool) -> str:
         if entry is not None:
             ends += [entry.value - entry.deviation, entry.value + entry.deviation]
     scale = scale_of(ends)
-    kinds = [(row.model, row.semantics) for row in rows]
+    labels = [row.label for row in rows]
     lines = []
     for row, entry in zip(rows, beside, strict=True):
         mean = fmean(row.tests)
-        name = row.model + (f", {row.semantics} semantics" if row.semantics else "")
-        if kinds.count((row.model, row.semantics)) > 1 and row.seed is not None:
-            name += f", seed {row.seed}"
+        several = labels.count(row.label) > 1 and row.seed is not None
+        name = f"{row.label}, seed {row.seed}" if several else row.label
         count = f"{len(row.runs)}" + (f" of {row.expected}" if row.expected else "")
         said = format_score(metric, mean, row.std if len(row.tests) > 1 else None)
         number = None if entry is None else (entry.value, entry.deviation)

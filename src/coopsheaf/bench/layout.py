@@ -173,22 +173,18 @@ class _Layout:
         mine = [(row, beaten) for row, beaten in self.chosen if row.model == model]
         seeds = {row.seed for row, _ in mine if row.seed is not None}
         lines = []
-        for semantics, seed in dict.fromkeys((row.semantics, row.seed) for row, _ in mine):
+        for label, seed in dict.fromkeys((row.label, row.seed) for row, _ in mine):
             by_column = {
                 row.column: (row, beaten)
                 for row, beaten in mine
-                if (row.semantics, row.seed) == (semantics, seed)
+                if (row.label, row.seed) == (label, seed)
             }
-            parts = [model]
-            if semantics:
-                parts.append(f"{semantics} semantics")
-            if len(seeds) > 1 and seed is not None:
-                parts.append(f"seed {seed}")
+            several = len(seeds) > 1 and seed is not None
             cells = tuple(
                 make_cell(*by_column[column]) if column in by_column else Cell(NOTHING)
                 for column in self.columns
             )
-            lines.append(Line(", ".join(parts), "ours", cells))
+            lines.append(Line(f"{label}, seed {seed}" if several else label, "ours", cells))
         return lines
 
     def _head(self) -> tuple[Cell, ...]:

@@ -30,7 +30,6 @@ from coopsheaf.bench.compare import (
     VERDICTS,
     Question,
     compare,
-    is_ablation,
     standard_error,
     twins,
 )
@@ -68,9 +67,10 @@ class Evidence:
         among settings, and the seed with the most runs is taken. What is not CSNN and has a single
         run is left out.
         """
-        plain = [record for record in self.records if not is_ablation(record)]
         rows: dict[object, Row] = {}
-        for row, _ in select(summarise(plain)):
+        for row, _ in select(summarise(self.records)):
+            if row.ablation:
+                continue
             place = (row.model, row.semantics, row.column)
             if place not in rows or len(row.runs) > len(rows[place].runs):
                 rows[place] = row

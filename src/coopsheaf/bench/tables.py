@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
+from typing import Any
 
 from coopsheaf.bench.published import TABLES, PaperTable, Published
 from coopsheaf.bench.records import Record
@@ -40,6 +41,8 @@ class Row:
         seconds_per_epoch: mean over the runs.
         seconds: of all runs together; ``None`` if one does not say.
         best_epochs: of the runs.
+        ablation: what of CSNN's maps is not the paper's; empty if nothing.
+        label: model, semantics and ablation in words.
         direction, features: what was done to edges and features; empty if not recorded.
         batches: kind of mini-batches; empty where every step sees the whole graph.
         remark: what the dataset says about itself.
@@ -64,6 +67,7 @@ class Row:
     seconds_per_epoch: float | None
     seconds: float | None
     best_epochs: tuple[int, ...]
+    ablation: str
     direction: str
     features: str
     batches: str
@@ -89,6 +93,11 @@ class Row:
     @property
     def val_mean(self) -> float | None:
         return fmean(self.vals) if self.vals else None
+
+    @property
+    def label(self) -> str:
+        semantics = f"{self.semantics} semantics" if self.semantics else ""
+        return ", ".join(filter(None, (self.model, semantics, self.ablation)))
 
     @property
     def column(self) -> ColumnKey:
@@ -160,12 +169,23 @@ def _summarise_group(runs: dict[int, Record]) -> Row:
         seconds_per_epoch=fmean(seconds) if seconds else None,
         seconds=_sum(record.seconds for record in records),
         best_epochs=tuple(r.best_epoch for r in records),
+        ablation=ablation(first),
         direction=first.processing.get("direction", ""),
         features=first.processing.get("features", ""),
         batches=(first.config.get("batch") or {}).get("kind") or "",
         remark=first.dataset_remark,
         machines=tuple(dict.fromkeys(machines)),
     )
+
+
+def ablation(record: Record) -> str:
+    """In words, what of the maps of a CSNN is not the paper's."""
+    if record.model != "csnn":
+        return ""
+    model: Mapping[str, Any] = record.config.get("model", {})
+    scale = {"rectified": "exact zeros", "unit": "unit scales"}.get(model.get("scale", ""), "")
+    turns = "identity maps" if model.get("orthogonal") == "identity" else ""
+    return ", ".join(filter(None, (turns, scale)))
 
 
 def newest(records: Iterable[Record]) -> list[Record]:
@@ -193,14 +213,14 @@ def expected_runs(dataset: str) -> tuple[int | None, str]:
 
 
 def select(rows: Sequence[Row]) -> list[tuple[Row, int]]:
-    """One row for each model, semantics, seed and column, with the number of settings it beat.
+    """One row for each label, seed and column, with the number of settings it beat.
 
     Only the newest version of a model counts. Of its settings, those with the most runs compete,
     and the best mean validation score wins; the first one of equals.
     """
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row.model, row.semantics, row.seed, *row.column), []).append(row)
+        groups.setdefault((row.label, row.seed, *row.column), []).append(row)
     chosen = []
     for group in groups.values():
         version = max(row.model_version for row in group)
