@@ -173,6 +173,14 @@ def test_rivals_with_several_settings_are_listed_with_all_of_them() -> None:
     assert contents(evidence(alone))["rival-settings"] == "None.\n"
 
 
+def test_default_settings_are_marked_on_both_sides() -> None:
+    gcn = runs(TEN, model="gcn", semantics="", recipe="default")
+    (line,) = summary(evidence(runs(TEN, recipe="default"), gcn)).splitlines()[2:3]
+    assert "| 85.00 ± 1.10 (default settings) |" in line
+    assert "| gcn (default settings) 85.00 ± 1.10 |" in line
+    assert "default" not in summary(evidence(runs(TEN, recipe="csnn/tolokers")))
+
+
 def test_mini_batches_are_marked() -> None:
     config = {"model": {"name": "csnn"}, "train": {"epochs": 40}, "batch": {"kind": "clusters"}}
     batches = [make(split=k, config=config) for k in range(2)]

@@ -20,8 +20,12 @@ def data_cell(row: Row) -> str:
 
 
 def name_cell(row: Row) -> str:
-    untuned = " (default settings)" if row.recipe == "default" else ""
-    return escape_markdown(row.model) + untuned
+    return escape_markdown(row.model) + untuned(row)
+
+
+def untuned(row: Row) -> str:
+    """A mark for settings that nobody chose for this dataset."""
+    return " (default settings)" if row.recipe == "default" else ""
 
 
 def count_cell(row: Row) -> str:

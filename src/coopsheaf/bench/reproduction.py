@@ -24,6 +24,7 @@ from coopsheaf.bench.cells import (
     name_cell,
     paper_cell,
     score_cell,
+    untuned,
 )
 from coopsheaf.bench.compare import (
     QUESTIONS,
@@ -132,7 +133,7 @@ def summary(evidence: Evidence) -> str:
             (
                 dataset_cell(row),
                 METRIC_LABELS.get(row.metric, row.metric),
-                score_cell(row.metric, row.tests),
+                score_cell(row.metric, row.tests) + untuned(row),
                 count_cell(row),
                 paper_cell(row),
                 f"{name_cell(rival)} {score_cell(row.metric, rival.tests)}" if rival else NOTHING,
