@@ -113,9 +113,19 @@ def test_numbers_measured_in_another_way_are_marked() -> None:
     found = contents(evidence(runs([0.42, 0.44], dataset="chameleon", metric="accuracy")))
     for place in ("summary", "details"):
         assert "43.09 ± 3.17 ‡" in found[place]
-        assert "‡ csnn, chameleon: the paper's number is on chameleon-directed" in found[place]
+        assert "‡ csnn on chameleon: the paper's number is on chameleon-directed" in found[place]
     remarked = contents(evidence(runs([0.42, 0.44], dataset_remark="a substitute")))
     assert "† tolokers: a substitute." in remarked["summary"]
+
+
+def test_a_mark_is_explained_once_for_all_it_is_said_of() -> None:
+    substitutes = [
+        runs([0.4, 0.5], dataset=dataset, dataset_remark="a substitute")
+        for dataset in ("tolokers", "minesweeper", "tolokers")
+    ]
+    text = summary(evidence(*substitutes))
+    assert "† minesweeper, tolokers: a substitute." in text
+    assert text.count("a substitute") == 1
 
 
 def test_errors_have_four_digits_and_their_advantage_is_positive() -> None:
@@ -186,7 +196,7 @@ def test_mini_batches_are_marked() -> None:
     batches = [make(split=k, config=config) for k in range(2)]
     found = contents(evidence(batches))
     assert (
-        "‡ csnn, tolokers: steps on: the whole graph in the paper, clusters here"
+        "‡ csnn on tolokers: steps on: the whole graph in the paper, clusters here"
         in found["summary"]
     )
     assert "| 40, clusters |" in found["settings"]

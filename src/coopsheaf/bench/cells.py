@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from statistics import fmean, pstdev
+from typing import TypeVar
 
 from coopsheaf.bench.compare import Paired, standard_error
 from coopsheaf.bench.documents import escape_markdown
 from coopsheaf.bench.layout import NOTHING, format_score, published_beside, unit
 from coopsheaf.bench.tables import Row, protocol_differences
+
+K = TypeVar("K", bound=Hashable)
 
 
 def dataset_cell(row: Row) -> str:
@@ -70,12 +73,30 @@ def advantage_cell(paired: Paired, metric: str) -> str:
 
 
 def legend(rows: Iterable[Row], *, paper: bool = True) -> str:
-    """What the marks mean."""
+    """What the marks mean, each once, with all that it is said of."""
     kept = list(rows)
-    lines = [f"† {row.dataset}: {row.remark}" for row in kept if row.remark]
-    for row in kept:
+    remarks = _gather((row.remark, row.dataset) for row in kept if row.remark)
+    lines = [f"† {', '.join(datasets)}: {remark}" for remark, datasets in remarks.items()]
+    if paper:
+        differences = _gather(_differences(kept))
+        lines += [
+            f"‡ {model} on {', '.join(datasets)}: {text}"
+            for (model, text), datasets in differences.items()
+        ]
+    return "".join(f"\n{escape_markdown(line)}.\n" for line in lines)
+
+
+def _differences(rows: Iterable[Row]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Model, difference and dataset, wherever the paper measured in another way."""
+    for row in rows:
         entry = published_beside(row.model, row.column)
-        if entry is not None and paper:
-            differences = protocol_differences(row, entry)
-            lines += [f"‡ {row.model}, {row.dataset}: {text}" for text in differences]
-    return "".join(f"\n{escape_markdown(line)}.\n" for line in dict.fromkeys(lines))
+        for text in protocol_differences(row, entry) if entry else ():
+            yield (row.model, text), row.dataset
+
+
+def _gather(pairs: Iterable[tuple[K, str]]) -> dict[K, list[str]]:
+    """The second parts of equal first parts, each once, in the order of appearance."""
+    found: dict[K, dict[str, None]] = {}
+    for key, name in pairs:
+        found.setdefault(key, {})[name] = None
+    return {key: list(names) for key, names in found.items()}
