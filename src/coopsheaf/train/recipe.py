@@ -11,6 +11,8 @@ from coopsheaf.models.registry import MODELS, find_model
 from coopsheaf.scale.config import BatchConfig
 from coopsheaf.train.config import TrainConfig
 
+CHANGED = ", changed"  # at the end of a recipe's name
+
 
 @dataclass(frozen=True)
 class DataConfig:
@@ -52,7 +54,10 @@ class Recipe:
         return MODELS[self.model_name].version
 
     def set(self, assignment: str) -> Recipe:
-        """Override one field: ``section.field=value``, as a user types it."""
+        """Override one field: ``section.field=value``, as a user types it.
+
+        Name and source then say so: changed settings are not those that the source vouches for.
+        """
         path, equals, text = assignment.partition("=")
         sections = ("model", "data", "train", "batch")
         section = path.partition(".")[0]
@@ -61,7 +66,12 @@ class Recipe:
                 f"--set {assignment}: must look like section.field=value, with a section of "
                 f"{', '.join(sections)}"
             )
-        return override(self, path, text)
+        changed = override(self, path, text)
+        if not self.name or changed.hash() == self.hash():  # the seed, or the value it had
+            return changed
+        known = self.name.endswith(CHANGED)
+        source = f"{self.source}, {assignment}" if known else f"{self.source}; with {assignment}"
+        return replace(changed, name=self.name.removesuffix(CHANGED) + CHANGED, source=source)
 
     def to_mapping(self) -> dict[str, Any]:
         """The sections as plain values; :func:`recipe_from_mapping` reads them back."""
