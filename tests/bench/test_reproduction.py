@@ -240,16 +240,23 @@ def test_what_is_below_the_paper_was_investigated() -> None:
         assert (row.model, row.dataset) in investigated, f"{row.model}/{row.dataset}"
 
 
-@pytest.mark.parametrize(
-    ("dataset", "sweep"),
-    [
-        ("texas", "csnn-texas-raw"),
-        ("wisconsin", "csnn-wisconsin-raw"),
-        ("cornell-corrected", "csnn-cornell-corrected-raw"),
-        ("chameleon", "csnn-chameleon"),
-        ("film", "csnn-film-raw"),
-    ],
-)
-def test_recipes_are_what_the_searches_found(dataset: str, sweep: str) -> None:
-    best = ROOT / "results" / "sweeps" / sweep / "best.toml"
-    assert load_recipe(f"csnn/{dataset}").hash() == load_recipe(str(best)).hash()
+FOUND = {
+    "csnn/texas": "csnn-texas-raw",
+    "csnn/wisconsin": "csnn-wisconsin-raw",
+    "csnn/cornell-corrected": "csnn-cornell-corrected-raw",
+    "csnn/chameleon": "csnn-chameleon",
+    "csnn/film": "csnn-film-raw",
+    **{
+        f"{model}/{dataset}": f"{model}-{dataset}"
+        for model in ("bunn", "gat-sep", "gt-sep")
+        for dataset in ("texas", "wisconsin", "cornell-corrected")
+    },
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_recipes_are_what_the_searches_found(name: str) -> None:
+    best = ROOT / "results" / "sweeps" / FOUND[name] / "best.toml"
+    recipe = load_recipe(name)
+    assert recipe.hash() == load_recipe(str(best)).hash()
+    assert f"results/sweeps/{FOUND[name]})" in recipe.source
