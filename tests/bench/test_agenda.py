@@ -7,7 +7,6 @@ from bench.example import make
 
 from coopsheaf.bench.agenda import AGENDA, RELEASED, ZEROS, Item, command, remaining
 from coopsheaf.bench.recipes import recipe_for
-from coopsheaf.cli.training import _override
 from coopsheaf.data.catalogue import DATASETS
 
 
@@ -16,7 +15,7 @@ def test_the_agenda_can_be_run() -> None:
     assert len(set(AGENDA)) == len(AGENDA)
     for item in AGENDA:
         settings = (item.setting,) if item.setting else ()
-        _override(recipe_for(item.model, item.dataset), settings)
+        recipe_for(item.model, item.dataset).set(*settings)
         if "--splits" in command([item]):
             assert item.runs <= DATASETS[item.dataset].published.splits, item
 
@@ -24,10 +23,12 @@ def test_the_agenda_can_be_run() -> None:
 def test_records_count_for_their_own_item_only() -> None:
     plain = {"model": {"scale": "exp"}}
     zeros = {"model": {"scale": "rectified"}}
+    fixed = {"model": {"scale": "exp", "orthogonal": "identity"}}
     records = [
         *(make(split=k, config_hash="a", config=plain) for k in range(3)),
         *(make(split=k, config_hash="b", config=plain) for k in (0, 0, 5)),
         make(split=7, config_hash="c", config=zeros),
+        *(make(split=k, config_hash="e", config=fixed) for k in range(5)),
         make(split=0, config_hash="d", config=plain, semantics="released"),
     ]
     dataset = records[0].dataset

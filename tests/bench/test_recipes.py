@@ -87,9 +87,13 @@ def test_changed_settings_are_no_longer_those_of_their_source() -> None:
     recipe = load_recipe("csnn/tolokers")
     for same in ("train.seed=7", f"train.lr={recipe.train.lr}"):
         assert (recipe.set(same).name, recipe.set(same).source) == (recipe.name, recipe.source)
-    changed = recipe.set("train.epochs=5").set("model.dropout=0.5")
-    assert changed.name == "csnn/tolokers, changed"
-    assert changed.source == f"{recipe.source}; with train.epochs=5, model.dropout=0.5"
+    assert recipe.set("train.lr=5", f"train.lr={recipe.train.lr}").name == recipe.name
+    for changed in (
+        recipe.set("train.epochs=4", "train.epochs=5", "model.dropout=0.5"),
+        recipe.set("train.epochs=5").set("model.dropout=0.5"),
+    ):
+        assert changed.name == "csnn/tolokers, changed"
+        assert changed.source == f"{recipe.source}; with train.epochs=5, model.dropout=0.5"
     assert recipe_for("csnn", "no-such-set").set("train.lr=1").name != "default"
     assert Recipe("csnn", CSNNConfig()).set("train.lr=1").source == ""
 

@@ -105,6 +105,9 @@ def test_ablations_are_never_the_headline() -> None:
 def test_one_seed_and_the_newest_version_are_shown() -> None:
     other = runs([0.5, 0.5], seed=7)
     assert [row.seed for row in evidence(runs(TEN), other).rows] == [43]
+    for val, seed in ((0.1, 43), (0.99, 7)):  # of equally many runs, by validation
+        equal = runs(TEN, seed=7, val=val)
+        assert [row.seed for row in evidence(runs(TEN), equal).rows] == [seed]
     newer = runs([0.6], model_version=2, config_hash="n")
     assert [row.model_version for row in evidence(runs(TEN), newer).rows] == [2]
 
@@ -121,9 +124,10 @@ def test_numbers_measured_in_another_way_are_marked() -> None:
 def test_a_mark_is_explained_once_for_all_it_is_said_of() -> None:
     substitutes = [
         runs([0.4, 0.5], dataset=dataset, dataset_remark="a substitute")
-        for dataset in ("tolokers", "minesweeper", "tolokers")
+        for dataset in ("tolokers", "minesweeper")
     ]
-    text = summary(evidence(*substitutes))
+    again = runs([0.4, 0.5], semantics="released", dataset_remark="a substitute")
+    text = contents(evidence(*substitutes, again))["details"]
     assert "† minesweeper, tolokers: a substitute." in text
     assert text.count("a substitute") == 1
 
@@ -175,10 +179,12 @@ def test_rivals_with_several_settings_are_listed_with_all_of_them() -> None:
     found = runs([0.9, 0.9], **gcn, config_hash="bbbb", recipe="sweep/gcn/tolokers", val=0.8)
     alone = runs([0.7, 0.7], model="mlp", semantics="", config_hash="cccc")
     table = contents(evidence(authors, found, alone))["rival-settings"]
-    assert re.search(
-        r"\*\*gcn\*\* \| gcn/tolokers \|.*aaaa", table
-    )  # validation, not test, chose it
+    # Validation, not test, chose it.
+    assert re.search(r"\*\*gcn\*\* \| gcn/tolokers \|.*metric \| 2 \|.*aaaa", table)
     assert re.search(r"\| gcn \| sweep/gcn/tolokers \|.*bbbb", table)
+    more = runs([0.5, 0.5, 0.5], **gcn, config_hash="dddd", val=0.1)
+    table = contents(evidence(authors, found, more))["rival-settings"]
+    assert re.search(r"\*\*gcn\*\* .*dddd", table)  # more runs come first
     assert "mlp" not in table
     assert contents(evidence(alone))["rival-settings"] == "None.\n"
 

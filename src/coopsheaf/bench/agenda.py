@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from coopsheaf.bench.records import Record
-from coopsheaf.bench.tables import expected_runs, newest, summarise
+from coopsheaf.bench.tables import ablation, expected_runs, newest, summarise
 
 GEOM = ("texas", "wisconsin", "cornell", "cornell-corrected", "film")
 WIKIPEDIA = ("chameleon", "squirrel")
@@ -53,13 +53,8 @@ class Item:
             return False
         if self.model != "csnn":
             return True
-        scale = record.config.get("model", {}).get("scale", "exp")
-        wanted = {
-            "": ("paper", "exp"),
-            RELEASED: ("released", "exp"),
-            ZEROS: ("paper", "rectified"),
-        }
-        return (record.semantics, scale) == wanted[self.setting]
+        wanted = {"": ("paper", ""), RELEASED: ("released", ""), ZEROS: ("paper", "exact zeros")}
+        return (record.semantics, ablation(record)) == wanted[self.setting]
 
     def recorded(self, records: Iterable[Record]) -> int:
         """Most runs of it that are recorded with one and the same setting."""

@@ -236,8 +236,9 @@ class _Layout:
             over = " or ".join(dict.fromkeys(row.over for row, _ in self.chosen))
             remarks.append(
                 f"ours: mean ± population standard deviation over {over}, one run each; test score "
-                "at the first epoch with the best validation score. Where several settings were "
-                "run, the validation score chose among those with the most runs"
+                "at the first epoch with the best validation score (the lowest validation loss, "
+                "where a rival's authors select so). Where several settings were run, the "
+                "validation score chose among those with the most runs"
             )
         if any(row.semantics for row, _ in self.chosen):
             remarks.append(

@@ -15,7 +15,8 @@ from coopsheaf.files import append_line, finite
 class Record:
     """One finished run. Metrics are shares in [0, 1] (errors such as MAE are what they are).
 
-    ``test`` was measured at the first epoch with the best ``val``; it selected nothing.
+    ``val`` and ``test`` were measured at the first epoch with the best value of what
+    ``train.select`` says, the validation metric or its loss; ``test`` selected nothing.
     """
 
     model: str

@@ -6,6 +6,7 @@ Every place is computed from records alone. :func:`contents` gives all of them; 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,6 +49,7 @@ from coopsheaf.bench.tables import (
     select,
     sign_of,
     summarise,
+    validation,
 )
 
 TOO_FAR = 2  # standard errors below the paper
@@ -64,8 +66,8 @@ class Evidence:
     def rows(self) -> list[Row]:
         """One per model, semantics and dataset, in the order of the agenda.
 
-        CSNN as the paper defines it; ablations are left to their questions. Validation chooses
-        among settings, and the seed with the most runs is taken. What is not CSNN and has a single
+        CSNN as the paper defines it; ablations are left to their questions. Of settings and seeds
+        those with the most runs compete, and validation chooses. What is not CSNN and has a single
         run is left out.
         """
         rows: dict[object, Row] = {}
@@ -73,8 +75,7 @@ class Evidence:
             if row.ablation:
                 continue
             place = (row.model, row.semantics, row.column)
-            if place not in rows or len(row.runs) > len(rows[place].runs):
-                rows[place] = row
+            rows[place] = max(rows.get(place, row), row, key=_standing)
         several = [row for row in rows.values() if len(row.runs) > 1 or row.model == "csnn"]
         return sorted(several, key=_order)
 
@@ -261,28 +262,27 @@ def settings(evidence: Evidence) -> str:
         cells = [escape_markdown(str(model.get(name, NOTHING))) for name in _SHOWN]
         rates = [f"{train.get(name, 0):g}" for name in ("lr", "weight_decay")]
         epochs = f"{train.get('epochs', NOTHING)}, {row.batches or 'whole graph'}"
-        by = "loss" if train.get("select") == "loss" else "metric"
-        where, scores = (dataset_cell(row), data_cell(row)), _validation_and_test(row)
-        lines.append((*where, *cells, *rates, epochs, by, *scores))
+        where = (dataset_cell(row), data_cell(row))
+        lines.append((*where, *cells, *rates, epochs, *_outcome(row, config)))
     return markdown_table(head, lines, "llllrrrlrrrrrllrrrl") if lines else "Nothing yet.\n"
 
 
 def rival_settings(evidence: Evidence) -> str:
     """Rivals that were run with several settings, the chosen one in bold print."""
-    several: dict[object, list[Row]] = {}
-    for row, _ in _settings(evidence):
-        if not row.model.startswith("csnn"):
-            several.setdefault((row.model, row.column), []).append(row)
+    tried = [pair for pair in _settings(evidence) if not pair[0].model.startswith("csnn")]
+    counts = Counter((row.model, row.column) for row, _ in tried)
     chosen = {_key(row) for row in evidence.rows}
     lines = []
-    for rows in several.values():
-        for row in rows if len(rows) > 1 else ():
-            name = name_cell(row)
-            name = f"**{name}**" if _key(row) in chosen else name
-            where = (dataset_cell(row), name, escape_markdown(row.recipe), data_cell(row))
-            lines.append((*where, *_validation_and_test(row)))
-    head = "dataset | rival | settings | edges, features | runs | validation | test | hash"
-    return markdown_table(head, lines, "llllrrrl") if lines else "None.\n"
+    for row, config in tried:
+        if counts[row.model, row.column] < 2:
+            continue
+        name = f"**{name_cell(row)}**" if _key(row) in chosen else name_cell(row)
+        where = (dataset_cell(row), name, escape_markdown(row.recipe), data_cell(row))
+        lines.append((*where, *_outcome(row, config)))
+    head = (
+        "dataset | rival | settings | edges, features | epoch by | runs | validation | test | hash"
+    )
+    return markdown_table(head, lines, "lllllrrrl") if lines else "None.\n"
 
 
 def _settings(evidence: Evidence) -> list[tuple[Row, Mapping[str, Any]]]:
@@ -292,10 +292,11 @@ def _settings(evidence: Evidence) -> list[tuple[Row, Mapping[str, Any]]]:
     return [(row, configs[row.config_hash]) for row in rows if len(row.runs) > 1]
 
 
-def _validation_and_test(row: Row) -> tuple[str, str, str, str]:
-    """Runs, the two scores and the hash."""
+def _outcome(row: Row, config: Mapping[str, Any]) -> tuple[str, ...]:
+    """By what epochs were chosen, runs, the two scores and the hash."""
+    by = "loss" if config.get("train", {}).get("select") == "loss" else "metric"
     val, test = (score_cell(row.metric, values) for values in (row.vals, row.tests))
-    return str(len(row.runs)), val, test, row.config_hash[:8]
+    return by, str(len(row.runs)), val, test, row.config_hash[:8]
 
 
 def answer(question: Question, evidence: Evidence) -> str:
@@ -367,6 +368,11 @@ def _rivals_of(row: Row, evidence: Evidence) -> list[Row]:
         for other in evidence.rows
         if other.column == row.column and not other.model.startswith("csnn")
     ]
+
+
+def _standing(row: Row) -> tuple[int, float]:
+    """More runs come first, then the better validation score."""
+    return len(row.runs), validation(row)
 
 
 def _key(run: Row | Record) -> tuple[object, ...]:

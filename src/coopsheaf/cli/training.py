@@ -91,7 +91,7 @@ def train(command: args.Train) -> int:
 
 def bench(command: args.Bench) -> int:
     set_threads(command.threads)
-    recipes = [_override(_find_recipe(name), command.set) for name in command.recipes]
+    recipes = [_find_recipe(name).set(*command.set) for name in command.recipes]
     if not recipes:
         raise ValueError("name at least one recipe, e.g. csnn/tolokers")
     for recipe in recipes:
@@ -152,7 +152,10 @@ def choose_recipe(command: args.Train, own: bool) -> Recipe:
         recipe = default_recipe(command.model)
     else:
         recipe = _recipe_by_name(command.model, command.dataset or "")
-    recipe = _override(recipe, command.set)
+    numbers = {field: getattr(command, field) for field in ("epochs", "seed")}
+    given = [f"train.{field}={value}" for field, value in numbers.items() if value is not None]
+    weights = ["train.class_weights=true"] if command.class_weights else []
+    recipe = recipe.set(*command.set, *given, *weights)
     if own and recipe.data != DataConfig():
         raise ValueError(
             "--set data.* is for datasets by name; for tables there is --undirected, and features "
@@ -163,11 +166,7 @@ def choose_recipe(command: args.Train, own: bool) -> Recipe:
             f"--set data.name={recipe.data.name}: the dataset is {command.dataset!r} already; name "
             "one of the two"
         )
-    for field in ("epochs", "seed"):
-        value = getattr(command, field)
-        if value is not None:
-            recipe = recipe.set(f"train.{field}={value}")
-    return recipe.set("train.class_weights=true") if command.class_weights else recipe
+    return recipe
 
 
 def _recipe_by_name(model: str, dataset: str) -> Recipe:
@@ -188,12 +187,6 @@ def _announce(batches: dict[str, Any]) -> None:
         f"{batches['nodes_per_step']:,} nodes and {batches['edges_per_step']:,} edges each, "
         f"{100 * batches['edges_kept']:.1f} % of the edges kept"
     )
-
-
-def _override(recipe: Recipe, assignments: tuple[str, ...]) -> Recipe:
-    for assignment in assignments:
-        recipe = recipe.set(assignment)
-    return recipe
 
 
 def _find_recipe(name: str) -> Recipe:

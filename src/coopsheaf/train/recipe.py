@@ -53,24 +53,26 @@ class Recipe:
         """The version of what the model computes."""
         return MODELS[self.model_name].version
 
-    def set(self, assignment: str) -> Recipe:
-        """Override one field: ``section.field=value``, as a user types it.
+    def set(self, *assignments: str) -> Recipe:
+        """Override fields: ``section.field=value``, as a user types them.
 
         Name and source then say so: changed settings are not those that the source vouches for.
         """
-        path, equals, text = assignment.partition("=")
-        sections = ("model", "data", "train", "batch")
-        section = path.partition(".")[0]
-        if not equals or section not in sections or "." not in path:
-            raise ConfigError(
-                f"--set {assignment}: must look like section.field=value, with a section of "
-                f"{', '.join(sections)}"
-            )
-        changed = override(self, path, text)
-        if not self.name or changed.hash() == self.hash():  # the seed, or the value it had
+        changed, kept = self, {}
+        for assignment in assignments:
+            path, equals, text = assignment.partition("=")
+            sections = ("model", "data", "train", "batch")
+            section = path.partition(".")[0]
+            if not equals or section not in sections or "." not in path:
+                raise ConfigError(
+                    f"--set {assignment}: must look like section.field=value, with a section of "
+                    f"{', '.join(sections)}"
+                )
+            changed, kept[path] = override(changed, path, text), assignment
+        if not self.name or changed.hash() == self.hash():  # the seed, or what it was
             return changed
-        known = self.name.endswith(CHANGED)
-        source = f"{self.source}, {assignment}" if known else f"{self.source}; with {assignment}"
+        joint = ", " if self.name.endswith(CHANGED) else "; with "
+        source = self.source + joint + ", ".join(kept.values())
         return replace(changed, name=self.name.removesuffix(CHANGED) + CHANGED, source=source)
 
     def to_mapping(self) -> dict[str, Any]:
