@@ -58,10 +58,10 @@ class Recipe:
 
         Name and source then say so: changed settings are not those that the source vouches for.
         """
+        sections = ("model", "data", "train", "batch")
         changed, kept = self, {}
         for assignment in assignments:
             path, equals, text = assignment.partition("=")
-            sections = ("model", "data", "train", "batch")
             section = path.partition(".")[0]
             if not equals or section not in sections or "." not in path:
                 raise ConfigError(
