@@ -139,6 +139,14 @@ def test_csnn_saw_the_directed_wikipedia_files() -> None:
         assert (baseline.dataset, baseline.direction) == (dataset, "undirected")
 
 
+def test_cognn_saw_them_made_undirected() -> None:
+    for dataset in ("squirrel", "chameleon"):
+        entry = find_published("cognn", dataset)
+        assert entry is not None
+        assert (entry.dataset, entry.column) == (f"{dataset}-directed", dataset)
+        assert entry.direction == "undirected"
+
+
 def test_sample_deviations_are_converted() -> None:
     gcn, csnn = find_published("gcn", "tolokers"), find_published("csnn", "tolokers")
     nsd = find_published("nsd-orthogonal", "tolokers")

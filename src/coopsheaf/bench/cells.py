@@ -58,18 +58,23 @@ def gap_cell(row: Row) -> str:
         return NOTHING
     factor, digits = unit(row.metric)
     gap = row.mean - entry.value
-    text = f"{factor * gap:+.{digits}f}"
-    return f"{text} ({gap / error:+.1f} s.e.)" if error else text
+    text = _signed(factor * gap, digits)
+    return f"{text} ({_signed(gap / error, 1)} s.e.)" if error else text
 
 
 def advantage_cell(paired: Paired, metric: str) -> str:
     """An advantage with its two intervals, in the unit of the table."""
     factor, digits = unit(metric)
-    text = f"{factor * paired.mean:+.{digits}f}"
+    text = _signed(factor * paired.mean, digits)
     half, corrected = paired.half_width, paired.corrected_half_width
     if half is None or corrected is None:
         return text
     return f"{text} ± {factor * half:.{digits}f}; ± {factor * corrected:.{digits}f}"
+
+
+def _signed(value: float, digits: int) -> str:
+    """With its sign; nothing is +0, also from below."""
+    return f"{round(value, digits) + 0.0:+.{digits}f}"
 
 
 def legend(rows: Iterable[Row], *, paper: bool = True) -> str:

@@ -304,14 +304,14 @@ def _place(table: str, column: str, model: str, protocol: str) -> tuple[str, str
         return "cornell", _geom_direction(protocol), _DEFECTIVE if confirmed else _PRESUMED
     if table == "geom-gcn":
         return column, _geom_direction(protocol), ""
+    if wikipedia and protocol == "csnn":
+        return SAME_NODES[column], "stored", _DIRECTED_FILE
+    if wikipedia and protocol == "cognn":
+        return SAME_NODES[column], "undirected", _MADE_UNDIRECTED
     if table == "heterophilous" and protocol == "csnn":
-        if wikipedia:
-            return SAME_NODES[column], "stored", _DIRECTED_FILE
         if column == "roman-empire":
             return column, "stored", _STORED_ONCE
         return column, "undirected", ""
-    if table == "heterophilous" and protocol == "cognn":
-        return column, "undirected" if wikipedia else "", _MADE_UNDIRECTED if wikipedia else ""
     return column, "undirected" if protocol in ("platonov", "bunn") else "", ""
 
 
