@@ -85,6 +85,8 @@ def test_a_rival_is_compared_on_the_splits_of_csnn() -> None:
     rival = best_rival(row, everything)
     assert rival is not None
     assert rival.model == "gcn"
+    longer = runs([0.5, 0.6, 1.0], model="sage", semantics="")
+    assert "sage 55.00 ± 5.00 | +25.00" in summary(evidence(runs([0.8, 0.8]), longer))
     undefined = evidence(runs([0.2] * 2, dataset="own", metric="mae"), runs([0.1] * 2, model="gcn", semantics="", dataset="own", metric="mae", val=None))  # fmt: skip
     assert best_rival(undefined.rows[0], undefined) is None
 

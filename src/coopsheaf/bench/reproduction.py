@@ -120,7 +120,10 @@ def _paper_datasets(evidence: Evidence) -> list[str]:
 
 
 def summary(evidence: Evidence) -> str:
-    """CSNN in the paper's order: ours, the paper's, and the best rival by validation."""
+    """CSNN in the paper's order: ours, the paper's, and the best rival by validation.
+
+    The rival's score is that on the splits of CSNN.
+    """
     head = (
         "dataset | metric | CSNN, ours | splits | CSNN, paper | best rival here"
         " | advantage of CSNN (95 % interval; corrected)"
@@ -130,6 +133,10 @@ def summary(evidence: Evidence) -> str:
     for row in rows:
         rival = best_rival(row, evidence)
         paired = compare(row, rival) if rival else None
+        beside = NOTHING
+        if rival:
+            scores = paired.second if paired else rival.tests
+            beside = f"{name_cell(rival)} {score_cell(row.metric, scores)}"
         lines.append(
             (
                 dataset_cell(row),
@@ -137,7 +144,7 @@ def summary(evidence: Evidence) -> str:
                 score_cell(row.metric, row.tests) + untuned(row),
                 count_cell(row),
                 paper_cell(row),
-                f"{name_cell(rival)} {score_cell(row.metric, rival.tests)}" if rival else NOTHING,
+                beside,
                 advantage_cell(paired, row.metric) if paired else NOTHING,
             )
         )
