@@ -30,7 +30,7 @@ from coopsheaf.data.communities import heterophilic_communities
 from coopsheaf.data.pack import read_pack, write_pack
 from coopsheaf.memory import keep_freed_memory
 from coopsheaf.scale import BatchConfig, make_batch_feed
-from coopsheaf.scale.partition import partition
+from coopsheaf.scale.clusters import partition
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.loop import train_epoch
 from coopsheaf.train.task import Task

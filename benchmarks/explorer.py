@@ -27,12 +27,12 @@ from typing import Any
 import numpy as np
 
 import coopsheaf
-from coopsheaf.analysis.explorer import Exploration, explore
-from coopsheaf.analysis.explorer.adjacency import Adjacency, adjacency
-from coopsheaf.analysis.explorer.layout import lay_out
 from coopsheaf.data.dataset import NodeDataset
-from coopsheaf.data.named import load_named
-from coopsheaf.models.configs.csnn import CSNNConfig
+from coopsheaf.data.registry import load_dataset
+from coopsheaf.models.registry import make_settings
+from coopsheaf.pages.explorer import Exploration, explore
+from coopsheaf.pages.explorer.adjacency import Adjacency, adjacency
+from coopsheaf.pages.explorer.layout import lay_out
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.recipe import Recipe
 from coopsheaf.train.run import run_split
@@ -76,7 +76,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.browser is None:
         parser.error("no browser: apt-get install chromium, or name one with --browser")
-    dataset = load_named(options.data, options.data_dir)
+    dataset = load_dataset(options.data, options.data_dir)
     assert isinstance(dataset, NodeDataset)
     page, seconds = timed(lambda: make_page(dataset))
     grid, grid_seconds = timed(lambda: lay_out(adjacency(dataset.edge_index, dataset.num_nodes)))
@@ -118,7 +118,7 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 def make_page(dataset: NodeDataset) -> Exploration:
     """The page of three layers; how well they are trained does not matter to the time."""
-    model = CSNNConfig(hidden_channels=16, num_layers=3, stalk_dim=2, norm="layer")
+    model = make_settings("csnn", hidden_channels=16, num_layers=3, stalk_dim=2, norm="layer")
     recipe = Recipe("csnn", model, train=TrainConfig(lr=0.02, epochs=2, eval_every=1))
     run, _ = run_split(recipe, dataset)
     return explore(run, dataset)

@@ -24,7 +24,7 @@ import torch
 
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.synthetic import contextual_sbm
-from coopsheaf.models.configs.csnn import CSNNConfig
+from coopsheaf.models.registry import make_settings
 from coopsheaf.train.checkpoint import load_tensors
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.recipe import Recipe
@@ -36,7 +36,9 @@ SHORTEST, LONGEST = 0.05, 1.0  # seconds from the start of a process to its end
 
 def make_recipe() -> Recipe:
     """Dropout, batch norm and a schedule: everything that has a state of its own."""
-    model = CSNNConfig(hidden_channels=8, num_layers=2, stalk_dim=2, dropout=0.2, norm="batch")
+    model = make_settings(
+        "csnn", hidden_channels=8, num_layers=2, stalk_dim=2, dropout=0.2, norm="batch"
+    )
     train = TrainConfig(epochs=EPOCHS, lr=0.02, schedule="plateau", plateau_patience=5, seed=1)
     return Recipe("csnn", model, train=train, name="kill")
 

@@ -30,9 +30,9 @@ from train_step import (
     write_json_lines,
 )
 
-from coopsheaf.bench.recipes import load_recipe
-from coopsheaf.data.named import load_named
+from coopsheaf.data.registry import load_dataset
 from coopsheaf.memory import keep_freed_memory, peak_bytes, resident_bytes
+from coopsheaf.train.recipes import load_recipe
 from coopsheaf.train.run import run_split
 
 # What is set on top of the recipe of the dataset. Five layers of minesweeper look 35 hops far:
@@ -68,7 +68,7 @@ def measure(
     recipe = load_recipe(f"csnn/{dataset}")
     for change in (*SCHEMES[dataset][scheme], *changes):
         recipe = recipe.set(change)
-    data = load_named(dataset, data_dir, direction=recipe.data.direction)
+    data = load_dataset(dataset, data_dir, direction=recipe.data.direction)
     start_afresh()
     run, result = run_split(recipe, data, split)
     batches = run.info.get(

@@ -32,11 +32,11 @@ from train_step import (
     write_json_lines,
 )
 
-from coopsheaf.bench.published import find_runtime
-from coopsheaf.bench.recipes import recipe_for
 from coopsheaf.memory import peak_bytes
 from coopsheaf.models.registry import MODELS
+from coopsheaf.train.recipes import recipe_for
 from coopsheaf.train.task import Task
+from lab.published import find_runtime
 
 GRAPHS = ("minesweeper", "tolokers")
 

@@ -29,7 +29,7 @@ from train_step import SETTINGS, Training, positive, write_json_lines
 from coopsheaf.models import csnn as csnn_module
 from coopsheaf.nn import csnn_conv, sage
 from coopsheaf.nn.learners import MapLearner
-from coopsheaf.operator import Operator
+from coopsheaf.sheaves.operator import Operator
 
 OTHER = "residual, activation, norm"
 PARTS = (

@@ -42,9 +42,9 @@ from coopsheaf import CSNN, Graph
 from coopsheaf.data.communities import heterophilic_communities
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.pack import read_pack, write_pack
-from coopsheaf.kernels import factored, sparse
 from coopsheaf.memory import forget_peak, keep_freed_memory, peak_bytes, resident_bytes
 from coopsheaf.scale import BatchConfig, infer, make_batch_feed
+from coopsheaf.sheaves.kernels import factored, sparse
 
 EDGES = (100_000, 316_000, 1_000_000, 3_160_000, 10_000_000)
 EDGES_PER_NODE = 10
@@ -83,14 +83,14 @@ def start_afresh() -> None:
 
 def count_products(step: Callable[[], None]) -> int:
     """How often a step multiplies by the adjacency, forward and backward."""
-    count, real = 0, factored.add_up
+    count, real = 0, factored.neighbour_sums
 
     def counted(*arguments: Any) -> torch.Tensor:
         nonlocal count
         count += 1
         return real(*arguments)
 
-    with mock.patch.object(factored, "add_up", counted):
+    with mock.patch.object(factored, "neighbour_sums", counted):
         step()
     return count
 
@@ -126,7 +126,7 @@ def measure_steps(
 
     def multiply() -> None:
         for k in range(products):  # as often along the edges as against them
-            sparse.add_up(sent, graph.by_source if k % 2 else graph.by_target)
+            sparse.neighbour_sums(sent, graph.by_source if k % 2 else graph.by_target)
 
     seconds: dict[str, list[float]] = {"step": [], "products": []}
     for _ in range(repeats):

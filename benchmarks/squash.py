@@ -27,13 +27,13 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.loader import DataLoader
 
 from coopsheaf import Graph
-from coopsheaf.bench.squash import PART_NODES
 from coopsheaf.data.synthetic import NeighborsMatch, neighbors_match
 from coopsheaf.memory import keep_freed_memory
-from coopsheaf.models.configs.squash import TREE_MODELS, TreeModel, batch_size
-from coopsheaf.models.match import KINDS, MatchNetwork
-from coopsheaf.models.squash import tree_network
-from coopsheaf.models.trees import Forests
+from coopsheaf.zoo.match.network import KINDS, MatchNetwork
+from lab.squash.networks import tree_network
+from lab.squash.runner import PART_NODES
+from lab.squash.settings import TREE_MODELS, TreeModel, batch_size
+from lab.squash.trees import Forests
 
 SEED = 0
 

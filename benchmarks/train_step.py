@@ -34,8 +34,8 @@ from settings import SETTINGS, Setting
 from torch import Tensor, nn
 
 import coopsheaf
-from coopsheaf.kernels import use_kernel
 from coopsheaf.memory import keep_freed_memory, peak_bytes
+from coopsheaf.sheaves.kernels import use_kernel
 
 # What is measured: implementations of CSNN, and PyG's GCN of the same width and depth and of the
 # size that the paper compares with.

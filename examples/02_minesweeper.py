@@ -10,29 +10,34 @@ import sys
 from pathlib import Path
 
 from coopsheaf.cli import show
-from coopsheaf.data.named import load_named
-from coopsheaf.models.configs.csnn import CSNNConfig
-from coopsheaf.models.configs.plain import MLPConfig, PlainGCNConfig
+from coopsheaf.data.registry import load_dataset
+from coopsheaf.models.registry import make_settings
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.recipe import Recipe
 from coopsheaf.train.run import run_split
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else "runs/demo")
 epochs = int(sys.argv[2]) if len(sys.argv) > 2 else 120
-dataset = load_named("minesweeper-generated")
+dataset = load_dataset("minesweeper-generated")
 print(
     f"A board of 100 x 100 cells: {dataset.num_nodes:,} nodes, {dataset.num_edges:,} directed "
     f"edges, {int(dataset.y.sum()):,} mines.\nHalf of the cells hide their number; the task is to "
     "tell mines from free cells (area under the ROC curve).\n"
 )
 
-csnn = CSNNConfig(
-    hidden_channels=16, num_layers=3, stalk_dim=2, left_weights=False, dropout=0.1, norm="layer"
+csnn = make_settings(
+    "csnn",
+    hidden_channels=16,
+    num_layers=3,
+    stalk_dim=2,
+    left_weights=False,
+    dropout=0.1,
+    norm="layer",
 )
 rows = []
 for name, model, lr in (
-    ("mlp", MLPConfig(num_layers=3, dropout=0.2), 0.01),
-    ("gcn-plain", PlainGCNConfig(num_layers=3, dropout=0.2), 0.01),
+    ("mlp", make_settings("mlp", num_layers=3, dropout=0.2), 0.01),
+    ("gcn-plain", make_settings("gcn-plain", num_layers=3, dropout=0.2), 0.01),
     ("csnn", csnn, 0.02),
 ):
     recipe = Recipe(name, model, train=TrainConfig(lr=lr, epochs=epochs, eval_every=2, seed=0))

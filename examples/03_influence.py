@@ -18,7 +18,7 @@ from coopsheaf.analysis import (
     route,
     verify_route,
 )
-from coopsheaf.models.plain import PlainGCN, PlainMLP
+from coopsheaf.zoo.plain.network import PlainGCN, PlainMLP
 
 torch.manual_seed(0)
 
@@ -63,7 +63,7 @@ print(
 
 bound = average_by_hop(adjacency_bound(graph, 3), hop_distances(graph))
 try:
-    from coopsheaf.analysis import figures
+    from coopsheaf.figures import influence as figures
 
     drawn = figures.influence_figure(table.profiles, bound=bound)
     file = figures.save(drawn, sys.argv[1] if len(sys.argv) > 1 else "influence.svg")

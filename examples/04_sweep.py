@@ -7,11 +7,11 @@ On the command line, with several processes: coopsheaf sweep texas --trials 40 -
 import sys
 from pathlib import Path
 
-from coopsheaf.bench.sweep import Sweep
-from coopsheaf.bench.sweep_plan import make_plan
-from coopsheaf.bench.sweep_space import load_space
 from coopsheaf.data.dataset import Processing
 from coopsheaf.data.synthetic import minesweeper
+from coopsheaf.sweep.plan import make_plan
+from coopsheaf.sweep.search import Sweep
+from coopsheaf.sweep.space import load_space
 from coopsheaf.train.recipe import default_recipe
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else "sweeps/example")

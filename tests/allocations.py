@@ -8,7 +8,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from coopsheaf.kernels import sparse
+from coopsheaf.sheaves.kernels import sparse
 
 
 class LargestTensor(TorchDispatchMode):

@@ -18,9 +18,9 @@ from coopsheaf import (
     out_laplacian,
     sheaf_laplacian,
 )
-from coopsheaf.diffusion import paper_diffusion, released_diffusion
-from coopsheaf.kernels import KERNELS, use_kernel
-from coopsheaf.operator import Operator
+from coopsheaf.sheaves.diffusion import paper_diffusion, released_diffusion
+from coopsheaf.sheaves.kernels import KERNELS, use_kernel
+from coopsheaf.sheaves.operator import Operator
 
 AnySheaf = Sheaf | DirectedSheaf | FlatSheaf
 Build = Callable[[AnySheaf], Operator]

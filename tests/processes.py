@@ -31,7 +31,7 @@ def start_processes(
     assert not body.__module__.startswith("tests."), f"{body.__module__} cannot be imported"
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["coopsheaf.train.run", "coopsheaf.bench.runner", "train.shares"]
+        ["coopsheaf.train.run", "coopsheaf.train.runner", "train.shares"]
     )
     port = free_port()
     processes = []

@@ -17,7 +17,7 @@ from typing_extensions import Self
 
 from coopsheaf.data.convert import from_data
 from coopsheaf.data.dataset import NodeDataset
-from coopsheaf.models.configs.csnn import CSNNConfig
+from coopsheaf.models.registry import make_settings
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.loop import EpochReport
 from coopsheaf.train.recipe import Recipe
@@ -172,7 +172,8 @@ class _Estimator:
         return np.array([int(name) for name in dataset.class_names])  # may have gaps
 
     def _recipe(self) -> Recipe:
-        model = CSNNConfig(
+        model = make_settings(
+            "csnn",
             hidden_channels=self.hidden_channels,
             num_layers=self.num_layers,
             stalk_dim=self.stalk_dim,

@@ -11,7 +11,7 @@ from graphs import random_orthogonal
 from torch import Tensor, nn
 
 from coopsheaf import CSNN, ConformalMaps, Graph
-from coopsheaf.operator import Operator
+from coopsheaf.sheaves.operator import Operator
 
 
 class FixedMaps(nn.Module):

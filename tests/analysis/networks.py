@@ -10,9 +10,9 @@ from models.test_all import build
 from torch import Tensor, nn
 
 from coopsheaf import CSNN
-from coopsheaf.graph import Graph
 from coopsheaf.models.network import Network
-from coopsheaf.models.plain import PlainGCN
+from coopsheaf.sheaves.graph import Graph
+from coopsheaf.zoo.plain.network import PlainGCN
 
 __all__ = ["Diffusion", "binary_tree", "build", "csnn", "gcn", "ring"]
 

@@ -24,8 +24,8 @@ from torch.testing import assert_close
 from coopsheaf import ConformalMaps, Graph
 from coopsheaf.analysis import ACTIONS, flow_edges, read_actions, sensitivity
 from coopsheaf.analysis.actions import choose_actions
-from coopsheaf.nn.actions import record_actions
 from coopsheaf.train.build import Rescaled
+from coopsheaf.zoo.cognn.actions import record_actions
 
 # A ring with chords: triangles, several degrees, and nobody is alone.
 N = 9

@@ -17,7 +17,7 @@ from torch import Tensor
 from coopsheaf import Graph
 from coopsheaf.analysis import hop_distances, strongest_paths
 from coopsheaf.analysis.explain_paths import LayerFlow, search_paths
-from coopsheaf.nn.actions import record_actions
+from coopsheaf.zoo.cognn.actions import record_actions
 
 Walk = tuple[tuple[int, ...], float]
 

@@ -20,7 +20,7 @@ from coopsheaf.analysis import (
     layer_features,
 )
 from coopsheaf.analysis.jacobians import _two_stage
-from coopsheaf.models.match import MatchNetwork, PairEmbedding
+from coopsheaf.zoo.match.network import MatchNetwork, PairEmbedding
 
 EXACT = {"rtol": 1e-12, "atol": 1e-14}
 

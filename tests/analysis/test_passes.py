@@ -13,7 +13,7 @@ from torch.testing import assert_close
 
 from coopsheaf import Graph
 from coopsheaf.analysis.passes import read_passes
-from coopsheaf.diffusion import SEMANTICS
+from coopsheaf.sheaves.diffusion import SEMANTICS
 
 EACH_SEMANTICS = pytest.mark.parametrize("semantics", SEMANTICS)
 

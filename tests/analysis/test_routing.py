@@ -24,7 +24,7 @@ from coopsheaf.analysis import (
     verify_route,
 )
 from coopsheaf.analysis.routing import RESIDUALS
-from coopsheaf.diffusion import SEMANTICS
+from coopsheaf.sheaves.diffusion import SEMANTICS
 
 MANY = settings(deadline=None, max_examples=60, derandomize=True)
 KINDS = pytest.mark.parametrize(("semantics", "residual"), list(product(SEMANTICS, RESIDUALS)))

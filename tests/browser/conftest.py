@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from analysis.explorer.pages import train
 from browser.chromium import Browser, start_browser
+from pages.explorer.pages import train
 
 from coopsheaf.analysis.actions import ActionReport, read_actions
-from coopsheaf.analysis.explorer import explore
 from coopsheaf.data.dataset import NodeDataset
-from coopsheaf.data.named import load_named
+from coopsheaf.data.registry import load_dataset
+from coopsheaf.pages.explorer import explore
 from coopsheaf.train.run import Run
 
 
@@ -35,7 +35,7 @@ class Board:
 
 @pytest.fixture(scope="session")
 def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
-    dataset = load_named("minesweeper-generated")
+    dataset = load_dataset("minesweeper-generated")
     run = train(dataset, epochs=2, eval_every=2)
     report = read_actions(run.model, dataset.x, dataset.edge_index)
     file = tmp_path_factory.mktemp("board") / "page.html"

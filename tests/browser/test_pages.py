@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from analysis.explorer.pages import HOSTILE, board_dataset, named_dataset, train
 from browser.chromium import Browser, needs_browser
+from pages.explorer.pages import HOSTILE, board_dataset, named_dataset, train
 from train.small import node_dataset
 
-from coopsheaf.analysis.explorer import explore
 from coopsheaf.data.dataset import NodeDataset
+from coopsheaf.pages.explorer import explore
 
 pytestmark = needs_browser
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from coopsheaf.bench.records import Record, find_records
 from coopsheaf.cli import main
+from coopsheaf.train.records import Record, find_records
 
 OLD = 59  # the age from which on a person is old and wise
 SMALL = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from bench.example import make
 from cli.program import Program, records
 from published import REAL_DATA, needs_real_data
+from report.example import make
 
-from coopsheaf.bench.records import append_record
+from coopsheaf.train.records import append_record
 
 RECIPE = (
     '[recipe]\nname = "mine"\n[model]\nname = "csnn"\nhidden_channels = 4\nstalk_dim = 2\n'

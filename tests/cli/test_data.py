@@ -10,7 +10,7 @@ from cli.program import Program, snapshot
 from published import REAL_DATA, needs_real_data
 
 from coopsheaf.data.catalogue import DATASETS
-from coopsheaf.data.named import all_names
+from coopsheaf.data.registry import list_datasets
 
 TEXAS = [file.path for file in DATASETS["texas"].files]
 
@@ -35,7 +35,7 @@ def row(out: str, name: str) -> list[str]:
 
 def test_the_list_has_every_name(program: Program) -> None:
     out = program.ok("data", "list")
-    for name in all_names():
+    for name in list_datasets():
         assert row(out, name)[4] == ("generated" if name == "minesweeper-generated" else "no")
     assert row(out, "tolokers")[1:4] == ["11,758", "519,000", "auroc"]
     assert "substitute" in " ".join(row(out, "roman-empire-substitute")[5:])

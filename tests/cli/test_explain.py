@@ -6,13 +6,13 @@ import time
 from pathlib import Path
 
 import pytest
-from analysis.explorer.pages import array, data_of
 from cli.program import SMALL, Program, snapshot, write_tables
+from pages.explorer.pages import array, data_of
 from published import REAL_DATA, needs_real_data
 from train.small import graph_dataset, recipe
 
-from coopsheaf.analysis.explorer import build
-from coopsheaf.analysis.explorer.layout import lay_out
+from coopsheaf.pages.explorer import build
+from coopsheaf.pages.explorer.layout import lay_out
 from coopsheaf.train.run import run_split
 
 TRAIN = ("--epochs", 2, *SMALL)

@@ -8,8 +8,8 @@ import pytest
 from cli.program import Program, records
 from published import REAL_DATA, needs_real_data
 
-from coopsheaf.bench.published import find_published
 from coopsheaf.models.registry import MODELS
+from lab.published import find_published
 
 
 @needs_real_data

@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-from bench.example import make
-from bench.test_html import check_closed
 from cli.program import SMALL, Program, subprogram, write_tables
 from cli.test_help import WATCHED
+from pages.results.test_page import check_closed
+from report.example import make
 
-from coopsheaf.bench.records import append_record
+from coopsheaf.train.records import append_record
 
 
 def write_records() -> None:

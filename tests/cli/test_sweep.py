@@ -15,20 +15,20 @@ from pathlib import Path
 
 import pytest
 import torch
-from bench.sweeps import Trainer, closeness, kill_one, open_sweep, plan, wait_until
 from cli.program import Program, call_in, records, write_tables
 from published import REAL_DATA, needs_real_data
 from rich.console import Console
+from sweep.sweeps import Trainer, closeness, kill_one, open_sweep, plan, wait_until
 from train.small import node_dataset
 
-from coopsheaf.bench import sweep as sweep_module
-from coopsheaf.bench.recipes import load_recipe
-from coopsheaf.bench.records import find_records
-from coopsheaf.bench.sweep import Sweep
-from coopsheaf.bench.sweep_queue import MOST_DEATHS, TrialRow
 from coopsheaf.cli import sweep_show
 from coopsheaf.cli.shared_args import Tables
 from coopsheaf.cli.sweep_worker import Job, Team
+from coopsheaf.sweep import search as sweep_module
+from coopsheaf.sweep.queue import MOST_DEATHS, TrialRow
+from coopsheaf.sweep.search import Sweep
+from coopsheaf.train.recipes import load_recipe
+from coopsheaf.train.records import find_records
 
 SPACE = """
 [model]

@@ -38,7 +38,7 @@ def test_neighbours_say_more_than_the_node_itself() -> None:
 def test_communities_hold_most_edges() -> None:
     pytest.importorskip("pymetis")
     from coopsheaf import Graph
-    from coopsheaf.scale.partition import cluster_nodes
+    from coopsheaf.scale.clusters import cluster_nodes
 
     dataset = heterophilic_communities(**SMALL)
     clusters = cluster_nodes(Graph(dataset.edge_index, 2000), 10)

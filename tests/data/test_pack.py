@@ -14,8 +14,8 @@ import torch
 from coopsheaf import Graph
 from coopsheaf.data.dataset import NodeDataset, Processing
 from coopsheaf.data.errors import DataError
-from coopsheaf.data.named import load_named
 from coopsheaf.data.pack import PackedDataset, prepared_graph, read_pack, write_pack
+from coopsheaf.data.registry import load_dataset
 from coopsheaf.data.synthetic import contextual_sbm, minesweeper
 
 DATASETS = {
@@ -71,13 +71,13 @@ def test_arrays_are_mapped_and_files_are_safe(folder: Path) -> None:
 
 
 def test_a_pack_has_a_name_like_other_datasets(folder: Path) -> None:
-    packed = load_named(f"pack:{folder}")
+    packed = load_dataset(f"pack:{folder}")
     assert isinstance(packed, PackedDataset)
-    assert load_named(f"pack:{folder}", direction="undirected").name == packed.name
+    assert load_dataset(f"pack:{folder}", direction="undirected").name == packed.name
     with pytest.raises(ValueError, match=r"`processing` of a pack must be what it was packed with"):
-        load_named(f"pack:{folder}", direction="stored")
+        load_dataset(f"pack:{folder}", direction="stored")
     with pytest.raises(DataError, match=r"nowhere: not a pack \(there is no meta.json in it\)"):
-        load_named("pack:nowhere")
+        load_dataset("pack:nowhere")
 
 
 def test_a_pack_is_not_changed_behind_its_graph(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from torch._dynamo.testing import CompileCounter
 from torch.testing import assert_close
 from torch_geometric.data import Batch, Data
 
-from coopsheaf import Graph, models
+from coopsheaf import Graph
 from coopsheaf.models.network import Network
 from coopsheaf.models.registry import MODELS
 from coopsheaf.train.checkpoint import load_tensors, save_tensors
@@ -72,7 +73,7 @@ EACH_NETWORK = pytest.mark.parametrize(
 
 def build(name: str, *, graph_level: bool = False, seed: int = 0, **settings: Any) -> Network:
     torch.manual_seed(seed)
-    config = MODELS[name].config(**(SMALL[name][0] | settings))
+    config = MODELS[name].settings(**(SMALL[name][0] | settings))
     return config.build(F_IN, OUT, graph_level=graph_level).double().eval()
 
 
@@ -106,10 +107,12 @@ def test_every_model_is_in_the_documentation() -> None:
     assert [name for name in MODELS if f"`{name}`" not in text] == []
 
 
-def test_every_class_is_reached_from_the_package() -> None:
-    for name in models.__all__:
-        assert issubclass(getattr(models, name), Network)
-    assert {type(build(name)).__name__ for name in MODELS} <= set(models.__all__)
+@EACH_MODEL
+def test_every_network_is_reached_from_its_package(name: str) -> None:
+    network, package = type(build(name)), import_module(MODELS[name].package or "")
+    assert issubclass(network, Network)
+    assert getattr(package, network.__name__) is network
+    assert network.__name__ in dir(package)
 
 
 @EACH_MODEL
@@ -152,7 +155,7 @@ def test_repr_says_what_it_is(name: str) -> None:
 def test_it_is_documented(name: str) -> None:
     model, info = build(name), MODELS[name]
     assert type(model).__doc__
-    assert info.config.__doc__
+    assert info.settings.__doc__
     assert info.description
     assert type(model).takes_edge_weight == info.edge_weight
 
@@ -234,7 +237,7 @@ def test_it_compiles_in_one_piece(name: str) -> None:
 def test_it_is_compiled_at_most_twice_for_graphs_of_all_sizes(name: str) -> None:
     """The second size makes sizes variables; no further one may compile again."""
     torch.compiler.reset()
-    fields = {field.name for field in dataclasses.fields(MODELS[name].config)}
+    fields = {field.name for field in dataclasses.fields(MODELS[name].settings)}
     settings = {"num_layers": 1} if "num_layers" in fields else {}
     counter, model = CompileCounter(), build(name, **settings)
     compiled = torch.compile(model, backend=counter, fullgraph=True)
@@ -307,7 +310,7 @@ def test_bad_input_is_named(name: str) -> None:
         model(x.float(), EDGES)
     with pytest.raises(ValueError, match="pe"):
         model(x, EDGES, pe=x)
-    config = MODELS[name].config
+    config = MODELS[name].settings
     fields = {field.name for field in dataclasses.fields(config)}
     for field, value in {
         "hidden_channels": 0,

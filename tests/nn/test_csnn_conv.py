@@ -8,7 +8,7 @@ from graphs import ODD_GRAPHS, randn
 from torch.testing import assert_close
 
 from coopsheaf import CSNN, CSNNConv, FlatSheaf, Graph, in_laplacian, out_laplacian, record_maps
-from coopsheaf.kernels import KERNELS, use_kernel
+from coopsheaf.sheaves.kernels import KERNELS, use_kernel
 
 ALL_GRAPHS = pytest.mark.parametrize("name", ODD_GRAPHS)
 

@@ -11,8 +11,8 @@ from graphs import ODD_GRAPHS, randn
 from torch.testing import assert_close
 
 from coopsheaf import CSNN, CSNNConv, Graph
-from coopsheaf.kernels import use_kernel
 from coopsheaf.nn.learners import LEARNERS
+from coopsheaf.sheaves.kernels import use_kernel
 
 N, EDGES = ODD_GRAPHS["random-directed"]
 GRAPH = Graph(EDGES, N)

@@ -12,7 +12,7 @@ from torch_geometric.nn import GATConv
 from coopsheaf import Graph
 from coopsheaf.nn import MapLearner, MLPLearner, ProjectedSAGELearner, SAGEConv, sage
 from coopsheaf.nn.learners import LEARNERS, learn_maps
-from coopsheaf.orthogonal import ExpScale, FixedIdentity, Householder, UnitScale
+from coopsheaf.sheaves.orthogonal import ExpScale, FixedIdentity, Householder, UnitScale
 
 N, EDGES = ODD_GRAPHS["random-directed"]
 GRAPH = Graph(EDGES, N)

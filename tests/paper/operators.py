@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from coopsheaf import ConformalMaps, FlatSheaf, Graph, in_laplacian, out_laplacian
-from coopsheaf.diffusion import paper_diffusion, released_diffusion
-from coopsheaf.operator import Operator
+from coopsheaf.sheaves.diffusion import paper_diffusion, released_diffusion
+from coopsheaf.sheaves.operator import Operator
 
 FEW = settings(deadline=None, max_examples=25, derandomize=True)
 

@@ -26,7 +26,7 @@ from paper.operators import (
 from torch import Tensor
 
 from coopsheaf import CSNN, ConformalMaps, Graph, record_maps
-from coopsheaf.diffusion import paper_diffusion, released_diffusion
+from coopsheaf.sheaves.diffusion import paper_diffusion, released_diffusion
 
 
 @st.composite

@@ -9,8 +9,8 @@ from paper.operators import EXACT, blocks, depends, random_pair
 from torch import Tensor
 
 from coopsheaf import ConformalMaps, Graph
-from coopsheaf.diffusion import paper_diffusion, released_diffusion
 from coopsheaf.nn import MLPLearner, ProjectedSAGELearner
+from coopsheaf.sheaves.diffusion import paper_diffusion, released_diffusion
 
 
 def one_way(n: int) -> Tensor:

@@ -8,7 +8,7 @@ from graphs import generator
 from torch.autograd.graph import saved_tensors_hooks
 
 from coopsheaf import CSNN, Graph, record_maps
-from coopsheaf.models.configs.csnn import CSNNConfig
+from coopsheaf.models.registry import make_settings
 from coopsheaf.nn.learners import LEARNERS
 
 N = 90
@@ -70,5 +70,5 @@ def test_without_training_nothing_is_computed_twice() -> None:
 
 def test_it_is_a_setting_of_recipes() -> None:
     for value in (None, False, True):
-        config = CSNNConfig(hidden_channels=4, checkpoint_layers=value)
+        config = make_settings("csnn", hidden_channels=4, checkpoint_layers=value)
         assert config.build(5, 2, graph_level=False).checkpoint_layers is bool(value)

@@ -15,13 +15,13 @@ from train.small import graph_dataset, node_dataset, recipe
 from coopsheaf import CSNN
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.pack import read_pack, write_pack
-from coopsheaf.models import PlainGCN
-from coopsheaf.scale.config import BatchConfig
 from coopsheaf.scale.feeds import BatchFeed, make_batch_feed
+from coopsheaf.train.batches import BatchConfig
 from coopsheaf.train.build import build_model
 from coopsheaf.train.feed import NodeFeed
 from coopsheaf.train.recipe import default_recipe
 from coopsheaf.train.run import make_feed, run_split
+from coopsheaf.zoo.plain import PlainGCN
 
 pytest.importorskip("pymetis")
 
@@ -67,9 +67,9 @@ def test_every_training_node_is_in_one_step_of_an_epoch(kind: str, dataset: Node
     assert sorted(nodes.tolist()) == dataset.train[0].nonzero().flatten().tolist()
     assert len(batches) > 2
     for batch in batches:
-        assert torch.equal(batch.part.nodes[batch.place], batch.nodes)
-        ends = batch.part.nodes[batch.part.graph.edge_index]
-        assert torch.equal(ends, dataset.edge_index[:, batch.part.edge])
+        assert torch.equal(batch.subgraph.nodes[batch.place], batch.nodes)
+        ends = batch.subgraph.nodes[batch.subgraph.graph.edge_index]
+        assert torch.equal(ends, dataset.edge_index[:, batch.subgraph.edge])
     steps = list(source.steps(net, 1))
     assert torch.equal(torch.cat([y for _, y in steps]), dataset.y[nodes])
     assert all(logits.shape == (len(y), 3) for logits, y in steps)
@@ -141,10 +141,12 @@ def test_epochs_differ_and_repeat(kind: str) -> None:
     net, source = model(), feed(KINDS[kind])
 
     def nodes(epoch: int) -> list[list[int]]:
-        return [batch.part.nodes.tolist() for batch in source.batches(net, epoch)]
+        return [batch.subgraph.nodes.tolist() for batch in source.batches(net, epoch)]
 
     assert (
-        nodes(0) == nodes(0) == [b.part.nodes.tolist() for b in feed(KINDS[kind]).batches(net, 0)]
+        nodes(0)
+        == nodes(0)
+        == [b.subgraph.nodes.tolist() for b in feed(KINDS[kind]).batches(net, 0)]
     )
     assert nodes(0) != nodes(1)
 

@@ -9,7 +9,6 @@ from torch import nn
 from torch.testing import assert_close
 
 from coopsheaf import CSNN, Graph
-from coopsheaf.models import PlainMLP
 from coopsheaf.nn import (
     EmbeddedSAGELearner,
     GraphNormSAGELearner,
@@ -19,6 +18,7 @@ from coopsheaf.nn import (
 from coopsheaf.nn.learners import LEARNERS
 from coopsheaf.scale import forward_at, halo_hops, halo_steps, surround
 from coopsheaf.train.build import Rescaled
+from coopsheaf.zoo.plain import PlainMLP
 
 LOCAL = [name for name in LEARNERS if name != "sage-graph-norm"]
 SPARSE = {

@@ -13,7 +13,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from coopsheaf import CSNN, Graph
-from coopsheaf.models import PlainGCN
 from coopsheaf.nn import (
     EmbeddedSAGELearner,
     GraphNormSAGELearner,
@@ -24,6 +23,7 @@ from coopsheaf.nn import (
 from coopsheaf.scale import infer
 from coopsheaf.scale.chunks import sum_rows
 from coopsheaf.train.build import Rescaled
+from coopsheaf.zoo.plain import PlainGCN
 
 # Wide ones do not narrow: their means come before their weights.
 RECIPES = [

@@ -12,9 +12,9 @@ from torch_geometric.data import Data
 from torch_geometric.loader import NodeLoader
 
 from coopsheaf import CSNN, Graph
-from coopsheaf.graph import Part
 from coopsheaf.scale import NeighbourSampler, forward_at, halo_hops, sample_neighbours
 from coopsheaf.scale.halo import degrees_of
+from coopsheaf.sheaves.graph import Subgraph
 
 N = 80
 GRAPH = Graph(torch.randint(0, N, (2, 900), generator=generator(0)), N)
@@ -80,22 +80,25 @@ def test_another_seed_is_another_sample() -> None:
 def test_the_sums_of_a_sample_are_unbiased() -> None:
     """One Laplacian pass, averaged over many samples."""
     torch.manual_seed(0)
-    from coopsheaf.diffusion import _make_up
-    from coopsheaf.laplacian import flat_out_laplacian
-    from coopsheaf.sheaf import ConformalMaps
+    from coopsheaf.sheaves.diffusion import rescale_missing
+    from coopsheaf.sheaves.laplacian import flat_out_laplacian
+    from coopsheaf.sheaves.sheaf import ConformalMaps
 
     scale = torch.rand(N, generator=generator(3), dtype=torch.float64) + 0.5
     eye = torch.eye(2, dtype=torch.float64).expand(N, 2, 2)
     x, nodes, whole = randn(N, 2, 3), torch.arange(10), degrees_of(GRAPH, None)
 
-    def diffuse(part: Part) -> torch.Tensor:
+    def diffuse(part: Subgraph) -> torch.Tensor:
         maps = ConformalMaps(scale[part.nodes], eye[part.nodes])
         operator = flat_out_laplacian(part.graph, maps, maps, None, "augmented")
-        return _make_up(operator).mv(x[part.nodes])[:10]
+        return rescale_missing(operator).mv(x[part.nodes])[:10]
 
-    exact = diffuse(sample_neighbours(GRAPH, nodes, [-1], seed=0).to_part(whole))
+    exact = diffuse(sample_neighbours(GRAPH, nodes, [-1], seed=0).to_subgraph(whole))
     draws = torch.stack(
-        [diffuse(sample_neighbours(GRAPH, nodes, [3], seed=s).to_part(whole)) for s in range(800)]
+        [
+            diffuse(sample_neighbours(GRAPH, nodes, [3], seed=s).to_subgraph(whole))
+            for s in range(800)
+        ]
     )
     error = (draws.mean(0) - exact).abs()
     noise = draws.std(0) / 800**0.5
@@ -108,7 +111,7 @@ def test_all_neighbours_give_exact_outputs() -> None:
     model = CSNN(5, 4, 2, 2, learner="sage-node-norm").double().eval()
     x, nodes = randn(N, 5), torch.tensor([4, 70, 2])
     sample = sample_neighbours(GRAPH, nodes, [-1] * halo_hops(model), seed=0)
-    part = sample.to_part(degrees_of(GRAPH, None))
+    part = sample.to_subgraph(degrees_of(GRAPH, None))
     with torch.no_grad():
         got = model(x[part.nodes], part.graph)[:3]
         torch.testing.assert_close(got, model(x, GRAPH)[nodes], rtol=0, atol=1e-10)

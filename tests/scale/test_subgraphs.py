@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from coopsheaf import Graph
-from coopsheaf.diffusion import SEMANTICS
-from coopsheaf.graph import Degrees
-from coopsheaf.laplacian import flat_in_laplacian, flat_out_laplacian
 from coopsheaf.scale.halo import degrees_of
+from coopsheaf.sheaves.diffusion import SEMANTICS
+from coopsheaf.sheaves.graph import Degrees
+from coopsheaf.sheaves.laplacian import flat_in_laplacian, flat_out_laplacian
 
 
 @st.composite

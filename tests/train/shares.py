@@ -12,15 +12,17 @@ import pytest
 import torch
 from train.small import graph_dataset, node_dataset, recipe
 
-from coopsheaf.models.configs.csnn import CSNNConfig
-from coopsheaf.scale.config import BatchConfig
+from coopsheaf.models.registry import make_settings
+from coopsheaf.train.batches import BatchConfig
 from coopsheaf.train.checkpoint import save_tensors
 from coopsheaf.train.launch import FirstFailed, find_launch
 from coopsheaf.train.recipe import Recipe
 from coopsheaf.train.run import run_split
 from coopsheaf.train.world import ProcessLost, World, make_fabric
 
-EXACT = CSNNConfig(hidden_channels=4, num_layers=2, stalk_dim=2, dropout=0.0, norm="layer")
+EXACT = make_settings(
+    "csnn", hidden_channels=4, num_layers=2, stalk_dim=2, dropout=0.0, norm="layer"
+)
 
 
 def settings(kind: str, *, processes: int = 1, dropout: bool = False, **train: object) -> Recipe:

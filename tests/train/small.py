@@ -9,7 +9,7 @@ from graphs import generator
 from torch_geometric.data import Data
 
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
-from coopsheaf.models.configs.csnn import CSNNConfig
+from coopsheaf.models.registry import make_settings
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.recipe import Recipe
 from coopsheaf.train.run import run_split
@@ -46,7 +46,9 @@ def graph_dataset(count: int = 24) -> GraphDataset:
 
 def recipe(**train: object) -> Recipe:
     options = {"epochs": 12, "lr": 0.02, **train}
-    model = CSNNConfig(hidden_channels=4, num_layers=2, stalk_dim=2, dropout=0.2, norm="batch")
+    model = make_settings(
+        "csnn", hidden_channels=4, num_layers=2, stalk_dim=2, dropout=0.2, norm="batch"
+    )
     return Recipe("csnn", model, train=TrainConfig(**options))
 
 

@@ -12,7 +12,7 @@ import torch
 from torch.testing import assert_close
 from train.small import graph_dataset, node_dataset, recipe
 
-from coopsheaf.models.configs.plain import MLPConfig
+from coopsheaf.models.registry import make_settings
 from coopsheaf.train.build import build_model
 from coopsheaf.train.checkpoint import CheckpointError
 from coopsheaf.train.loop import FitResult, fit
@@ -86,7 +86,7 @@ def test_maps_can_have_a_weight_decay_of_their_own() -> None:
     assert max(p.abs().max() for p in learned) < 0.15
     others = [p for p in run.model.parameters() if p not in learned]
     assert max(p.abs().max() for p in others) > 0.5
-    without_maps = replace(strong, model_name="mlp", model=MLPConfig())
+    without_maps = replace(strong, model_name="mlp", model=make_settings("mlp"))
     with pytest.raises(ValueError, match="`map_weight_decay` needs a network that learns maps"):
         run_split(without_maps, node_dataset())
 
@@ -95,7 +95,9 @@ def test_maps_can_have_a_weight_decay_of_their_own() -> None:
 def test_a_compiled_run_is_a_run() -> None:
     torch.compiler.reset()
     small = replace(
-        recipe(epochs=4), model_name="mlp", model=MLPConfig(hidden_channels=4, dropout=0.0)
+        recipe(epochs=4),
+        model_name="mlp",
+        model=make_settings("mlp", hidden_channels=4, dropout=0.0),
     )
     plain = run_split(small, node_dataset())[1]
     compiled = run_split(replace(small, train=replace(small.train, compile=True)), node_dataset())

@@ -9,18 +9,19 @@ Nothing here trains. The names below are loaded when they are first used.
   :func:`adjacency_bound`, :func:`average_by_hop`;
 * cooperation: :func:`read_actions`, :func:`sensitivity`, :func:`summarise_actions`,
   :func:`group_nodes`, :func:`node_homophily`;
-* explanations: :func:`explain_node`, :func:`strongest_paths`, :func:`check_explanation`,
-  :func:`explanation_figure`;
+* explanations: :func:`explain_node`, :func:`strongest_paths`, :func:`check_explanation`;
 * routing: :func:`route`, :func:`apply_route`, :func:`route_jacobian`, :func:`verify_route`;
 * over-smoothing: :func:`layer_features`, :func:`feature_energy`, :func:`energy_by_layer`,
-  :func:`compare_energy`;
-* figures: :mod:`coopsheaf.analysis.figures`.
+  :func:`compare_energy`.
+
+:mod:`coopsheaf.figures` draws what is found here.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from coopsheaf.lazy import attach
 
 if TYPE_CHECKING:
     from coopsheaf.analysis.action_summary import ActionRow as ActionRow
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from coopsheaf.analysis.explain_check import ExplanationCheck as ExplanationCheck
     from coopsheaf.analysis.explain_check import check_explanation as check_explanation
     from coopsheaf.analysis.explain_check import rank_correlation as rank_correlation
-    from coopsheaf.analysis.explain_figures import explanation_figure as explanation_figure
     from coopsheaf.analysis.explain_paths import FlowPath as FlowPath
     from coopsheaf.analysis.explain_paths import strongest_paths as strongest_paths
     from coopsheaf.analysis.hops import adjacency_bound as adjacency_bound
@@ -73,70 +73,4 @@ if TYPE_CHECKING:
     from coopsheaf.analysis.routing import route_jacobian as route_jacobian
     from coopsheaf.analysis.routing import verify_route as verify_route
 
-_HOME = {
-    "ACTIONS": "actions",
-    "ActionReport": "actions",
-    "ActionRow": "action_summary",
-    "ActionSummary": "action_summary",
-    "Comparison": "jacobians",
-    "EnergyProfile": "energy",
-    "Explanation": "explain",
-    "ExplanationCheck": "explain_check",
-    "FlowPath": "explain_paths",
-    "HopProfile": "jacobians",
-    "Influence": "jacobians",
-    "LayerActions": "actions",
-    "NodeGroups": "action_summary",
-    "ReceptiveGrowth": "receptive",
-    "Route": "routing",
-    "RouteCheck": "routing",
-    "RouteLayer": "routing",
-    "Sensitivity": "actions",
-    "adjacency_bound": "hops",
-    "apply_route": "routing",
-    "average_by_hop": "hops",
-    "check_explanation": "explain_check",
-    "compare_energy": "energy",
-    "compare_influence": "jacobians",
-    "degree_bins": "action_summary",
-    "energy_by_layer": "energy",
-    "explain_node": "explain",
-    "explanation_figure": "explain_figures",
-    "feature_energy": "energy",
-    "flow_edges": "actions",
-    "frozen_maps": "probing",
-    "group_nodes": "action_summary",
-    "homophily_bins": "action_summary",
-    "hop_distances": "hops",
-    "influence": "jacobians",
-    "influence_by_hop": "jacobians",
-    "layer_features": "probing",
-    "node_homophily": "action_summary",
-    "rank_correlation": "explain_check",
-    "read_actions": "actions",
-    "receptive_field": "receptive",
-    "receptive_growth": "receptive",
-    "route": "routing",
-    "route_jacobian": "routing",
-    "sensitivity": "actions",
-    "shortest_path": "hops",
-    "strongest_paths": "explain_paths",
-    "summarise_actions": "action_summary",
-    "verify_route": "routing",
-}
-
-__all__ = ["figures", *_HOME]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "figures":
-        return import_module("coopsheaf.analysis.figures")
-    if name not in _HOME:
-        raise AttributeError(f"module 'coopsheaf.analysis' has no attribute {name!r}")
-    value = getattr(import_module(f"coopsheaf.analysis.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = attach(__name__)

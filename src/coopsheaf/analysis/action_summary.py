@@ -10,7 +10,7 @@ from torch import Tensor
 
 from coopsheaf.analysis.actions import ACTIONS, ActionReport
 from coopsheaf.checks import check_choice, check_int
-from coopsheaf.graph import Graph, as_graph
+from coopsheaf.sheaves.graph import Graph, as_graph
 from coopsheaf.tensor_checks import check_tensor
 
 

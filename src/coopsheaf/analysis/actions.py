@@ -41,11 +41,11 @@ from coopsheaf.analysis.drawn_actions import draw_actions, most_frequent
 from coopsheaf.analysis.passes import LayerPasses, read_passes
 from coopsheaf.analysis.probing import evaluating
 from coopsheaf.checks import check_int
-from coopsheaf.graph import Graph, as_graph
-from coopsheaf.models.cognn import CoGNN
 from coopsheaf.models.csnn import CSNN
 from coopsheaf.models.network import Network
 from coopsheaf.nn.csnn_conv import CSNNConv, LayerMaps, record_maps
+from coopsheaf.sheaves.graph import Graph, as_graph
+from coopsheaf.zoo.cognn.network import CoGNN
 
 ACTIONS = ("standard", "listen", "propagate", "isolate")
 """What a node does with its edges; an action number is an index into this."""

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from coopsheaf.analysis.probing import evaluating
-from coopsheaf.graph import Graph
-from coopsheaf.models.cognn import CoGNN
-from coopsheaf.nn.actions import ActionSampler, record_actions
-from coopsheaf.nn.cooperative import Actions, GCNConv, MeanConv
+from coopsheaf.sheaves.graph import Graph
+from coopsheaf.zoo.cognn.actions import ActionSampler, record_actions
+from coopsheaf.zoo.cognn.layers import Actions, GCNConv, MeanConv
+from coopsheaf.zoo.cognn.network import CoGNN
 
 # Listen and broadcast, listen, broadcast, neither: the codes of `Actions`.
 _CODES = 4

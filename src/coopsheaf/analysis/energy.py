@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 
 from coopsheaf.analysis.probing import layer_features
-from coopsheaf.graph import Graph, as_graph
 from coopsheaf.models.network import Network
-from coopsheaf.sheaf import Sheaf
-from coopsheaf.spectral import dirichlet_energy
+from coopsheaf.sheaves.graph import Graph, as_graph
+from coopsheaf.sheaves.sheaf import Sheaf
+from coopsheaf.sheaves.spectral import dirichlet_energy
 from coopsheaf.tensor_checks import check_floating
 
 

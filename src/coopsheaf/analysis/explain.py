@@ -45,12 +45,12 @@ from coopsheaf.analysis.explain_paths import FlowPath, LayerFlow, layer_flows, s
 from coopsheaf.analysis.hops import check_nodes, hop_distances
 from coopsheaf.analysis.probing import frozen_maps, trace
 from coopsheaf.checks import check_int
-from coopsheaf.graph import Graph, as_graph
 from coopsheaf.models.csnn import CSNN
 from coopsheaf.models.network import Network
-from coopsheaf.nn.actions import ActionSampler
-from coopsheaf.nn.cooperative import Actions
+from coopsheaf.sheaves.graph import Graph, as_graph
 from coopsheaf.tensor_checks import check_shape
+from coopsheaf.zoo.cognn.actions import ActionSampler
+from coopsheaf.zoo.cognn.layers import Actions
 
 # The noise of a CO-GNN that samples in evaluation, held for the length of an explanation.
 _SEED = 0

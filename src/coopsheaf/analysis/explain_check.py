@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from coopsheaf.analysis.explain import Explanation, largest, steady_actions
 from coopsheaf.analysis.probing import evaluating
 from coopsheaf.checks import check_int
-from coopsheaf.graph import Graph, as_graph
+from coopsheaf.sheaves.graph import Graph, as_graph
 
 
 @dataclass(frozen=True)

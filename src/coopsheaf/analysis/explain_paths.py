@@ -28,11 +28,11 @@ from coopsheaf.analysis.drawn_actions import coefficient
 from coopsheaf.analysis.hops import Nodes, check_nodes
 from coopsheaf.analysis.probing import evaluating
 from coopsheaf.checks import check_int
-from coopsheaf.graph import Graph, as_graph
-from coopsheaf.models.cognn import CoGNN
 from coopsheaf.models.csnn import CSNN
-from coopsheaf.nn.actions import record_actions
-from coopsheaf.nn.cooperative import Actions
+from coopsheaf.sheaves.graph import Graph, as_graph
+from coopsheaf.zoo.cognn.actions import record_actions
+from coopsheaf.zoo.cognn.layers import Actions
+from coopsheaf.zoo.cognn.network import CoGNN
 
 
 @dataclass(frozen=True)

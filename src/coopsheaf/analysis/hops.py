@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from coopsheaf.checks import check_choice, check_int
-from coopsheaf.graph import Graph, as_graph
-from coopsheaf.kernels.sparse import sparse_product
+from coopsheaf.sheaves.graph import Graph, as_graph
+from coopsheaf.sheaves.kernels.sparse import sparse_product
 
 FLOWS = {
     "source_to_target": "information goes along the edges, as almost everywhere",

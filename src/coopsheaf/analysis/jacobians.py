@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from coopsheaf.analysis.hops import Nodes, check_nodes, hop_distances
 from coopsheaf.analysis.probing import row_products, trace
 from coopsheaf.checks import check_int
-from coopsheaf.graph import Graph, as_graph
+from coopsheaf.sheaves.graph import Graph, as_graph
 
 # The two-sided 95 % quantile of the normal distribution.
 Z95 = 1.959964

@@ -1,6 +1,6 @@
 r"""What the two passes of a CSNN layer carry, edge by edge.
 
-The operator of a layer (:mod:`coopsheaf.diffusion`) is a product P = B A of two passes,
+The operator of a layer (:mod:`coopsheaf.sheaves.diffusion`) is a product P = B A of two passes,
 
 .. math::
     z_i &= \alpha_i \bar x_i - \sum_{j \to i} w_e\, l^A_i r^A_j\, R_i^\top Q_j \bar x_j, \\
@@ -37,9 +37,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from coopsheaf.graph import Graph
-from coopsheaf.laplacian import NodeMapOperator
-from coopsheaf.operator import Operator, Product
+from coopsheaf.sheaves.graph import Graph
+from coopsheaf.sheaves.laplacian import NodeMapOperator
+from coopsheaf.sheaves.operator import Operator, Product
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 
-from coopsheaf.graph import Graph
 from coopsheaf.models.network import Network
-from coopsheaf.nn.edge_maps import EdgeLearner
 from coopsheaf.nn.learners import MapLearner
+from coopsheaf.sheaves.graph import Graph
+from coopsheaf.zoo.nsd.edge_maps import EdgeLearner
 
 # What networks call the list of their layers.
 _LISTS = ("convs", "layers", "blocks")

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from coopsheaf.analysis.hops import Nodes, check_nodes, hop_distances
 from coopsheaf.analysis.probing import row_products, trace, trace_all
-from coopsheaf.graph import Graph, as_graph
 from coopsheaf.models.network import Network
+from coopsheaf.sheaves.graph import Graph, as_graph
 
 
 def receptive_field(

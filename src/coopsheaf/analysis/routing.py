@@ -4,10 +4,10 @@ A layer is the diffusion alone, weights and activation the identity,
 
 .. math:: X' = (1 + \varepsilon) X - P X,
 
-with P the operator of :mod:`coopsheaf.diffusion` and one ε for all nodes. A route hands the feature
-on along one edge s → t per layer, all maps zero but two or three, chosen so that row t of P is zero
-everywhere but at s and perhaps at t itself. The residual :math:`(1 + \varepsilon) x_t`, what t had
-before, has to go as well, or every node of the path arrives along with the source:
+with P the operator of :mod:`coopsheaf.sheaves.diffusion` and one ε for all nodes. A route hands the
+feature on along one edge s → t per layer, all maps zero but two or three, chosen so that row t of P
+is zero everywhere but at s and perhaps at t itself. The residual :math:`(1 + \varepsilon) x_t`,
+what t had before, has to go as well, or every node of the path arrives along with the source:
 
 * ``residual="forget"``: ε = -1. Then :math:`X' = -PX`, and what arrives at the target depends on
   the source alone *exactly*, zero for zero. A network with :math:`1 + \tanh e` reaches it in the
@@ -52,9 +52,9 @@ from torch import Tensor
 
 from coopsheaf.analysis.hops import check_nodes, shortest_path
 from coopsheaf.checks import check_choice, check_int
-from coopsheaf.diffusion import SEMANTICS
-from coopsheaf.graph import Graph, as_graph
-from coopsheaf.sheaf import ConformalMaps
+from coopsheaf.sheaves.diffusion import SEMANTICS
+from coopsheaf.sheaves.graph import Graph, as_graph
+from coopsheaf.sheaves.sheaf import ConformalMaps
 from coopsheaf.tensor_checks import check_shape
 
 RESIDUALS = {
@@ -125,7 +125,7 @@ def route(
         path: nodes from source to target, each reached from the one before by an edge along the
             flow of information (against the edges in the released semantics); may visit a node
             again, but not stay. A shortest path if not given.
-        semantics: ``"paper"`` or ``"released"`` (:mod:`coopsheaf.diffusion`).
+        semantics: ``"paper"`` or ``"released"`` (:mod:`coopsheaf.sheaves.diffusion`).
         residual: ``"forget"`` or ``"cancel"``.
         stalk_dim: dimension d of the stalks.
         scale: of the maps that are not zero; larger ones carry more. (With ``"cancel"`` those of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 DESCRIPTION = (
     "Cooperative Sheaf Neural Networks: train, evaluate and compare graph networks whose nodes "
@@ -15,30 +16,35 @@ DESCRIPTION = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The program ``coopsheaf``."""
-    import tyro
-
     from coopsheaf.cli.args import Command
 
     words = list(sys.argv[1:] if arguments is None else arguments)
-    try:
-        if words == ["--version"]:
-            from coopsheaf import __version__
+    if words == ["--version"]:
+        from coopsheaf import __version__
 
-            sys.stdout.write(f"coopsheaf {__version__}\n")
-            sys.stdout.flush()
-            return
-        command = tyro.cli(
-            Command,
-            prog="coopsheaf",
-            description=DESCRIPTION,
+        sys.stdout.write(f"coopsheaf {__version__}\n")
+        sys.stdout.flush()
+        return
+    command = parse(Command, "coopsheaf", DESCRIPTION, words)
+    from coopsheaf.cli.dispatch import run
+
+    sys.exit(run(command))
+
+
+def parse(kind: Any, program: str, description: str, words: Sequence[str] | None = None) -> Any:
+    """What was typed, as one of the commands in ``kind``."""
+    import tyro
+
+    try:
+        return tyro.cli(
+            kind,
+            prog=program,
+            description=description,
             args=words,
             config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
         )
     except BrokenPipeError:
         sys.exit(stop_writing())
-    from coopsheaf.cli.dispatch import run
-
-    sys.exit(run(command))
 
 
 def stop_writing() -> int:

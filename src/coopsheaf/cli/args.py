@@ -113,7 +113,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Report:
-    """Tables of the recorded runs, beside the published numbers.
+    """Tables of the recorded runs.
 
     Example: `coopsheaf report --html -o report.html`.
     """
@@ -133,9 +133,6 @@ class Report:
     """Only these datasets."""
     models: tuple[str, ...] | None = None
     """Only these models."""
-    document: tuple[Path, ...] = ()
-    """Instead: write the tables into the marked places of these documents, such as
-    docs/reproduction.md."""
 
 
 @dataclass(frozen=True)
@@ -174,15 +171,15 @@ class Explain:
 
 @dataclass(frozen=True)
 class Figures:
-    """Draw the ideas behind cooperative sheaves, and what a trained run made of them.
+    """Draw what a trained run made of its maps: actions, scales, spectra.
 
-    Example: `coopsheaf figures -o figures --run my-run`.
+    Example: `coopsheaf figures my-run -o figures`.
     """
 
+    run: Positional[Path]
+    """Folder of a finished run of a CSNN or a CO-GNN."""
     output: Annotated[Path, arg(aliases=["-o"])]
     """Folder to write the figures to."""
-    run: Path | None = None
-    """Folder of a finished run of a CSNN or a CO-GNN: also its actions, scales and spectra."""
     format: str = "svg"
     """svg, pdf or png."""
     data_dir: Path | None = None
@@ -266,73 +263,6 @@ class Models:
     """List the models."""
 
 
-@dataclass(frozen=True)
-class Squash:
-    """Over-squashing: how deep a tree may be for a model to fit NeighborsMatch.
-
-    What is recorded already is skipped, what broke off continues.
-    Example: `coopsheaf squash --depths 2-5 --models gcn csnn --figure depth.svg`.
-    """
-
-    depths: str = "2-3"
-    """Depths of the trees: 3, 2-5 or 2,4; from 2 to 8."""
-    models: tuple[str, ...] = ()
-    """gcn, gin, gat, ggnn, nsd, bunn, csnn; all by default."""
-    directions: tuple[str, ...] = ("to-root",)
-    """Of CSNN: as-released, to-root, bidirected."""
-    learners: tuple[str, ...] = ("sage",)
-    """Of CSNN's maps: sage, mlp."""
-    semantics: tuple[str, ...] = ("paper",)
-    """Of CSNN's diffusion: paper, released."""
-    budget: str = "short"
-    """short (blocks of 250 steps, 10 CPU minutes a point) or published (no cap: weeks)."""
-    minutes: float | None = None
-    """Most CPU minutes for a point; a larger number continues what a smaller one ended."""
-    seed: int = 11
-    """Seed of the parameters and of the order of the examples."""
-    report: bool = False
-    """Only show what is recorded; train nothing."""
-    figure: Path | None = None
-    """Draw accuracy by depth beside the published curves: a .svg, .pdf or .png file."""
-    document: Path | None = None
-    """Write the table between the markers of this Markdown file."""
-    results: Path = Path("results/squash")
-    """Folder of the records."""
-    work: Path = Path("runs/squash")
-    """Folder of unfinished runs."""
-    threads: int | None = None
-    """Number of CPU threads."""
-
-
-@dataclass(frozen=True)
-class NoisyPath:
-    """Over-squashing: who is heard at the end of a path of four nodes, three of them noise.
-
-    Example: `coopsheaf noisy-path --seeds 10 --figure path.svg`.
-    """
-
-    seeds: int = 10
-    """Number of seeds, from 0 on; recorded ones are not run again."""
-    steps: int = 1500
-    """Optimiser steps of a seed."""
-    hidden_channels: int = 8
-    """Channels of the CSNN."""
-    values: int = 8
-    """Number of values that a node can have."""
-    learner: str = "sage"
-    """What learns the maps: sage or mlp."""
-    semantics: str = "paper"
-    """paper or released."""
-    figure: Path | None = None
-    """Draw the run of seed 0: a .svg, .pdf or .png file."""
-    document: Path | None = None
-    """Write a table of all recorded seeds between the markers of this Markdown file."""
-    results: Path = Path("results/squash")
-    """Folder of the records."""
-    threads: int | None = None
-    """Number of CPU threads."""
-
-
 DataCommand = (
     Annotated[DataList, tyro.conf.subcommand("list")]
     | Annotated[DataInfo, tyro.conf.subcommand("info")]
@@ -361,6 +291,4 @@ Command = (
     | Annotated[Figures, tyro.conf.subcommand("figures")]
     | Annotated[DataCommands, tyro.conf.subcommand("data")]
     | Annotated[Models, tyro.conf.subcommand("models")]
-    | Annotated[Squash, tyro.conf.subcommand("squash")]
-    | Annotated[NoisyPath, tyro.conf.subcommand("noisy-path")]
 )

@@ -10,12 +10,12 @@ from coopsheaf.data.dataset import GraphDataset
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import data_dirs
 from coopsheaf.data.importing import import_folder
-from coopsheaf.data.named import GENERATED, load_named
 from coopsheaf.data.pack import PREFIX, read_pack, write_pack
 from coopsheaf.data.registry import (
     DATASETS,
     dataset_info,
     fetch,
+    load_dataset,
     missing_files,
     statistics,
     verify,
@@ -50,18 +50,14 @@ def _list(command: args.DataList) -> int:
         except DataError:
             here = "damaged"
         known = info.published
+        here = here if info.generate is None else "generated"
         rows.append([name, f"{known.nodes:,}", f"{known.edges:,}", info.metric, here, info.remark])
-    rows += [[name, "", "", "auroc", "generated", text] for name, (_, _, text) in GENERATED.items()]
     show.table(["dataset", "nodes", "edges", "metric", "here", "remark"], rows)
     return 0
 
 
 def _info(command: args.DataInfo) -> int:
     name = command.name
-    if name in GENERATED:
-        show.say(f"{name}: {GENERATED[name][2]}")
-        _show_statistics(statistics(load_named(name)))
-        return 0
     if name.startswith(PREFIX):
         packed = read_pack(name.removeprefix(PREFIX))
         show.say(f"{packed.name}: {packed.task}, {packed.metric}; {packed.processing}")
@@ -83,7 +79,7 @@ def _info(command: args.DataInfo) -> int:
         state = "missing" if file.path in missing else "here"
         show.say(f"file {file.path} ({state}): {file.url}")
     if not missing:
-        _show_statistics(statistics(load_named(name, command.data_dir)))
+        _show_statistics(statistics(load_dataset(name, command.data_dir)))
     return 0
 
 
@@ -123,7 +119,7 @@ def _import(command: args.DataImport) -> int:
 
 def _pack(command: args.DataPack) -> int:
     with show.notice(f"reading {command.name} ..."):
-        dataset = load_named(
+        dataset = load_dataset(
             command.name,
             command.data_dir,
             direction=command.direction,

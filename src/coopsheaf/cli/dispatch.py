@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from coopsheaf.cli import args, stop_writing
@@ -13,12 +14,17 @@ from coopsheaf.train.launch import FirstFailed, find_launch
 
 def run(command: Any) -> int:
     """Carry a command out; returns the exit code."""
-    warnings.filterwarnings("ignore", category=DeprecationWarning)
     if find_launch().size > 1 and not isinstance(command, args.Train):
         return _fail("torchrun goes with `train` alone; start other commands without it")
+    return guarded(lambda: _call(command))
+
+
+def guarded(work: Callable[[], int]) -> int:
+    """Do what a command wants; whatever a user can cause becomes one line and exit code 2."""
+    warnings.filterwarnings("ignore", category=DeprecationWarning)
     keep_freed_memory()
     try:
-        return _call(command)
+        return work()
     except KeyboardInterrupt:
         sys.stderr.write("coopsheaf: interrupted\n")
         return 130
@@ -71,14 +77,6 @@ def _call(command: Any) -> int:
         from coopsheaf.cli import figures
 
         return figures.figures(command)
-    if isinstance(command, args.Squash | args.NoisyPath):
-        from coopsheaf.cli import squash
-
-        return (
-            squash.squash(command)
-            if isinstance(command, args.Squash)
-            else squash.noisy_path(command)
-        )
     if isinstance(command, args.Sweep):
         from coopsheaf.cli import sweep
 

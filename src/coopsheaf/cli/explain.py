@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from coopsheaf.analysis.explorer import explore
 from coopsheaf.checks import check_int
 from coopsheaf.cli import args, show
-from coopsheaf.cli.run_data import find_data
+from coopsheaf.cli.using import find_data
 from coopsheaf.data import messages
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.files import write_atomically
+from coopsheaf.pages.explorer import explore
 from coopsheaf.train.run import load_run
 
 PAGE = "explorer.html"
@@ -28,9 +28,7 @@ def explain(command: args.Explain) -> int:
     if run.info["level"] == "graph":
         raise ValueError(f"{command.run}: predicts whole graphs; explain takes node tasks only")
     with show.notice(f"reading {run.info['dataset']} ..."):
-        dataset, split = find_data(
-            run, command.nodes, command.edges, command.data_dir, labelled=True
-        )
+        dataset, split = find_data(run, command, labelled=True)
     assert not isinstance(dataset, GraphDataset)
     page = explore(
         run,

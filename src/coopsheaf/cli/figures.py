@@ -1,4 +1,4 @@
-"""``coopsheaf figures``: the ideas behind cooperative sheaves, and what a run made of them."""
+"""``coopsheaf figures``: what a trained run made of its maps."""
 
 from __future__ import annotations
 
@@ -6,25 +6,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coopsheaf.analysis import concept_figures
-from coopsheaf.analysis.action_figures import (
+from coopsheaf.analysis.actions import cooperative_network, read_actions
+from coopsheaf.analysis.spectra import layer_spectra
+from coopsheaf.checks import check_choice
+from coopsheaf.cli import args, show
+from coopsheaf.data.dataset import NodeDataset
+from coopsheaf.figures.actions import (
     composition_figure,
     scales_figure,
     sensitivity_figure,
 )
-from coopsheaf.analysis.actions import cooperative_network, read_actions
-from coopsheaf.analysis.figures import save
-from coopsheaf.analysis.spectrum_figures import (
-    layer_spectra,
-    small_spectra_figure,
-    spectra_figure,
-)
-from coopsheaf.checks import check_choice
-from coopsheaf.cli import args, show
-from coopsheaf.cli.run_data import find_data
-from coopsheaf.data.dataset import NodeDataset
+from coopsheaf.figures.influence import save
+from coopsheaf.figures.spectra import spectra_figure
 from coopsheaf.models.csnn import CSNN
 from coopsheaf.train.build import build_model
+from coopsheaf.train.data import run_data
 from coopsheaf.train.run import Run, load_run
 
 if TYPE_CHECKING:
@@ -34,26 +30,26 @@ FORMATS = {"svg": "for web pages", "pdf": "for papers", "png": "for everything e
 
 Drawings = dict[str, Callable[[], "Figure"]]
 
-_CONCEPTS: Drawings = {
-    "sheaf-on-an-edge": concept_figures.sheaf_figure,
-    "four-actions": concept_figures.actions_figure,
-    "who-listens": concept_figures.silence_figure,
-    "four-node-path": concept_figures.path_figure,
-    "small-spectra": small_spectra_figure,
-}
-
 
 def figures(command: args.Figures) -> int:
-    check_choice("--format", command.format, FORMATS)
-    for place in (command.output, *command.output.parents):
+    check_folder(command.output, command.format)
+    drawings = _of_run(command.run, command.data_dir)
+    return draw_all(drawings, command.output, command.format, force=command.force)
+
+
+def check_folder(output: Path, format: str) -> None:
+    """Refuse a format or a folder that cannot be, before anything is computed."""
+    check_choice("--format", format, FORMATS)
+    for place in (output, *output.parents):
         if place.exists() and not place.is_dir():
             raise ValueError(f"{place}: must be a folder; there is a file of this name")
-    drawings = dict(_CONCEPTS)
-    if command.run is not None:
-        drawings |= _of_run(command.run, command.data_dir)
-    files = {name: command.output / f"{name}.{command.format}" for name in drawings}
+
+
+def draw_all(drawings: Drawings, output: Path, format: str, *, force: bool) -> int:
+    """Draw figures into a folder, all of them or none."""
+    files = {name: output / f"{name}.{format}" for name in drawings}
     for file in files.values():
-        if file.exists() and not command.force:
+        if file.exists() and not force:
             raise ValueError(f"{file}: exists already; use --force to overwrite it")
     try:
         with show.notice(f"drawing {len(drawings)} figures ..."):
@@ -72,7 +68,7 @@ def _of_run(folder: Path, data_dir: Path | None) -> Drawings:
     if run.info["level"] == "graph":
         raise ValueError(f"{folder}: predicts whole graphs; figures of runs take node tasks only")
     with show.notice(f"reading {run.info['dataset']} ..."):
-        dataset, _ = find_data(run, None, None, data_dir, labelled=False)
+        dataset = run_data(run, data_dir=data_dir).dataset
     assert isinstance(dataset, NodeDataset)
     inputs = _inputs(run, dataset)
     report = read_actions(run.model, **inputs)

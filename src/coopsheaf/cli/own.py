@@ -1,24 +1,12 @@
-"""The user's own tables, read the same way when a run is trained and when it is used again."""
+"""The options about the user's own tables."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from coopsheaf.cli import args, show
 from coopsheaf.data.dataset import NodeDataset
-from coopsheaf.data.tables import TableData, load_tables, read_table
-from coopsheaf.train.checkpoint import CheckpointError
-from coopsheaf.train.run import Run
-
-OPTIONS = {
-    "target", "id", "features", "categorical", "split", "source", "edge_target", "weight", "task",
-    "undirected", "seed",
-}  # fmt: skip
+from coopsheaf.data.own import read_own
 
 
 def has_own(tables: args.Tables, dataset: str | None, splits: str | None) -> bool:
@@ -39,58 +27,25 @@ def has_own(tables: args.Tables, dataset: str | None, splits: str | None) -> boo
     return own
 
 
-def read_own(tables: args.Tables, seed: int) -> tuple[NodeDataset, dict[str, Any]]:
-    """The graph, and what its run must hold to be used again: encoders, paths, columns."""
+def read_tables(tables: args.Tables, seed: int) -> tuple[NodeDataset, dict[str, Any]]:
+    """The graph of the options, and what its run keeps; what was guessed is said."""
     if tables.nodes is None or tables.edges is None:
         raise ValueError("--nodes and --edges go together: a table of nodes and one of edges")
-    options = {
-        "target": tables.target,
-        # By its name, so that tables with another order of columns mean the same.
-        "id": tables.id or next(iter(read_table(tables.nodes).columns)),
-        "features": tables.features,
-        "categorical": tables.categorical,
-        "split": tables.split_column,
-        "source": tables.source,
-        "edge_target": tables.edge_target,
-        "weight": tables.weight,
-        "task": tables.task,
-        "undirected": tables.undirected,
-        "seed": seed,
-    }
-    assert options.keys() == OPTIONS
-    data = _load(tables.nodes, tables.edges, options)
-    for note in data.notes:
+    own = read_own(
+        tables.nodes,
+        tables.edges,
+        target=tables.target,
+        id=tables.id,
+        features=tables.features,
+        categorical=tables.categorical,
+        split=tables.split_column,
+        source=tables.source,
+        edge_target=tables.edge_target,
+        weight=tables.weight,
+        task=tables.task,
+        undirected=tables.undirected,
+        seed=seed,
+    )
+    for note in own.notes:
         show.say(note)
-    paths = {"nodes": str(tables.nodes.resolve()), "edges": str(tables.edges.resolve())}
-    extra = {"encoder": data.encoder.to_json(), "tables": options | paths}
-    # A name of its own, so that no table sets it beside a benchmark.
-    return replace(data.dataset, name=f"own-{tables.nodes.stem}"), extra
-
-
-def stored_tables(run: Run) -> dict[str, Any] | None:
-    """What :func:`read_own` left in a run; ``None`` if it was trained on data by name."""
-    stored = run.info.get("tables")
-    if stored is None:
-        return None
-    known = set(stored) if isinstance(stored, dict) else set()
-    missing = (OPTIONS | {"nodes", "edges"}) - known
-    if missing or "encoder" not in run.info:
-        raise CheckpointError(
-            "run.json: not a run of coopsheaf on tables; it lacks "
-            f"{', '.join(sorted(missing)) or 'the encoder'}"
-        )
-    return stored
-
-
-def read_own_again(stored: Mapping[str, Any]) -> NodeDataset:
-    """The graph that a run was trained on, by what :func:`read_own` returned."""
-    options = {key: value for key, value in stored.items() if key not in ("nodes", "edges")}
-    return _load(Path(stored["nodes"]), Path(stored["edges"]), options).dataset
-
-
-def _load(nodes: Path, edges: Path, options: dict[str, Any]) -> TableData:
-    """The same tables read another way are other data, and have another checksum."""
-    data = load_tables(nodes, edges, **options)
-    text = json.dumps([data.dataset.checksum, options], sort_keys=True)
-    checksum = hashlib.sha256(text.encode()).hexdigest()
-    return replace(data, dataset=replace(data.dataset, checksum=checksum))
+    return own.dataset, own.kept

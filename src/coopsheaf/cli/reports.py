@@ -6,23 +6,24 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from coopsheaf.bench.documents import fill_files
-from coopsheaf.bench.html import page
-from coopsheaf.bench.published import tables_of
-from coopsheaf.bench.records import find_records
-from coopsheaf.bench.render import FORMATS, render
-from coopsheaf.bench.reproduction import contents, load_evidence
-from coopsheaf.bench.run_files import find_runs
 from coopsheaf.checks import check_choice
 from coopsheaf.cli import args
 from coopsheaf.files import write_atomically
 from coopsheaf.models.registry import MODELS
+from coopsheaf.pages.results.page import results_page
+from coopsheaf.pages.results.run_files import find_runs
+from coopsheaf.report.formats import FORMATS, render
+from coopsheaf.report.reference import NOTHING_PRINTED, Reference
+from coopsheaf.train.records import find_records
 
 
 def report(command: args.Report) -> int:
-    if command.document:
-        return _fill_documents(command)
-    check_choice("--format", command.format, dict.fromkeys(FORMATS))
+    return write_report(command, NOTHING_PRINTED)
+
+
+def write_report(command: args.Report, reference: Reference) -> int:
+    """The tables of a folder of records, beside printed numbers if there are any."""
+    check_choice("--format", command.format, dict.fromkeys((*FORMATS, "html")))
     if command.html and command.format == "latex":
         raise ValueError("--html and --format exclude each other; got --format latex")
     web = command.html or command.format == "html"
@@ -42,6 +43,7 @@ def report(command: args.Report) -> int:
         for name in wanted or ():
             check_choice(what, name, dict.fromkeys(sorted(known)))
     options: dict[str, Any] = {
+        "reference": reference,
         "datasets": command.datasets,
         "models": command.models,
         "timing": True,
@@ -49,7 +51,7 @@ def report(command: args.Report) -> int:
     if web:
         folder = Path() if command.output is None else command.output.parent
         runs = find_runs(command.runs or Path("runs"))
-        text = page(records, runs=runs, folder=folder, **options)
+        text = results_page(records, runs=runs, folder=folder, **options)
     else:
         text = render(records, command.format, **options)
     if command.output is None:
@@ -60,28 +62,13 @@ def report(command: args.Report) -> int:
     return 0
 
 
-def _fill_documents(command: args.Report) -> int:
-    others = (command.html, command.output, command.runs, command.datasets, command.models)
-    if any(others) or command.format != "markdown":
-        raise ValueError("--document goes with --results alone: its places say what belongs there")
-    evidence = load_evidence(command.results)
-    if not evidence.records:
-        raise ValueError(f"{command.results}: holds no records; run `coopsheaf bench` first")
-    for document, places in fill_files(command.document, contents(evidence)).items():
-        sys.stdout.write(f"{document}: {', '.join(places)}\n")
-    return 0
-
-
 def models() -> int:
     """One line per model; nothing is folded, so that it can be searched."""
-    rows: list[tuple[str, ...]] = [
-        ("name", "inductive", "directed", "graphs", "weights", "tables", "what")
-    ]
+    rows: list[tuple[str, ...]] = [("name", "inductive", "directed", "graphs", "weights", "what")]
     for name, info in MODELS.items():
         flags = (info.inductive, info.directed, info.graph_level, info.edge_weight)
         what = info.description + (f" ({info.paper})" if info.paper else "")
-        tables = ", ".join(tables_of(name)) or "-"
-        rows.append((name, *("yes" if flag else "-" for flag in flags), tables, what))
+        rows.append((name, *("yes" if flag else "-" for flag in flags), what))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -89,6 +76,6 @@ def models() -> int:
     sys.stdout.write(
         "\ninductive: works on other graphs than it was trained on; "
         "directed: the direction of edges counts;\n"
-        "graphs: outputs for whole graphs; weights: uses edge weights; tables: of the paper.\n"
+        "graphs: outputs for whole graphs; weights: uses edge weights.\n"
     )
     return 0

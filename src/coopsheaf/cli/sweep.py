@@ -9,15 +9,15 @@ from pathlib import Path
 
 import torch
 
-from coopsheaf.bench.records import spell_splits
-from coopsheaf.bench.sweep import Sweep
-from coopsheaf.bench.sweep_plan import Plan, make_plan
-from coopsheaf.bench.sweep_space import Space, load_space
-from coopsheaf.bench.sweep_storage import as_storage_error, check_storage, load_optuna, masked
 from coopsheaf.cli import args, show, sweep_show, training
 from coopsheaf.cli.own import has_own
 from coopsheaf.cli.sweep_worker import Job, Team, read_data
+from coopsheaf.sweep.plan import Plan, make_plan
+from coopsheaf.sweep.search import Sweep
+from coopsheaf.sweep.space import Space, load_space
+from coopsheaf.sweep.storage import as_storage_error, check_storage, load_optuna, masked
 from coopsheaf.train.recipe import Recipe
+from coopsheaf.train.records import spell_splits
 
 _POLL_SECONDS = 0.3
 _DEFAULT_SPLITS = 3
@@ -157,8 +157,8 @@ def _conclude(search: Sweep, out: Path, own: bool, finished: bool) -> int:
 
 def _draw(search: Sweep, out: Path) -> list[Path]:
     """The figures of the sweep, if matplotlib is there."""
-    from coopsheaf.analysis.figures import save
-    from coopsheaf.analysis.sweep_figures import history_figure, importance_figure
+    from coopsheaf.figures.influence import save
+    from coopsheaf.figures.sweeps import history_figure, importance_figure
 
     plan, files = search.plan, []
     try:

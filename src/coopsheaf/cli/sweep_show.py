@@ -12,10 +12,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from coopsheaf.bench.sweep_plan import Plan
-from coopsheaf.bench.sweep_queue import TrialRow, best_row
-from coopsheaf.bench.sweep_space import Value
 from coopsheaf.cli import show
+from coopsheaf.sweep.plan import Plan
+from coopsheaf.sweep.queue import TrialRow, best_row
+from coopsheaf.sweep.space import Value
 
 Update = Callable[[Sequence[TrialRow]], None]
 

@@ -17,14 +17,14 @@ from pathlib import Path
 
 import torch
 
-from coopsheaf.bench.sweep import Sweep
-from coopsheaf.bench.sweep_plan import load_plan
-from coopsheaf.bench.sweep_queue import MOST_DEATHS
-from coopsheaf.cli.own import read_own
+from coopsheaf.cli.own import read_tables
 from coopsheaf.cli.shared_args import Tables
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
-from coopsheaf.data.named import load_named
 from coopsheaf.memory import keep_freed_memory
+from coopsheaf.sweep.plan import load_plan
+from coopsheaf.sweep.queue import MOST_DEATHS
+from coopsheaf.sweep.search import Sweep
+from coopsheaf.train.data import load_data
 from coopsheaf.train.recipe import Recipe
 
 _BAD_INPUT = 2
@@ -57,15 +57,8 @@ class Job:
 def read_data(recipe: Recipe, tables: Tables, data_dir: Path | None) -> NodeDataset | GraphDataset:
     """The data of a sweep: the user's own tables, or a dataset by name."""
     if tables.nodes is not None or tables.edges is not None:
-        return read_own(tables, recipe.train.seed)[0]
-    data = recipe.data
-    return load_named(
-        data.name,
-        data_dir,
-        direction=data.direction,
-        self_loops=data.self_loops,
-        features=data.features,
-    )
+        return read_tables(tables, recipe.train.seed)[0]
+    return load_data(recipe.data, data_dir)
 
 
 def work(job: Job, leash: Connection) -> None:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import logging
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from coopsheaf.bench import runner
-from coopsheaf.bench.recipes import load_recipe, recipe_for
-from coopsheaf.bench.records import append_record, find_records
 from coopsheaf.cli import args, show
-from coopsheaf.cli.own import has_own, read_own
+from coopsheaf.cli.own import has_own, read_tables
 from coopsheaf.data.catalogue import DATASETS
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
-from coopsheaf.data.named import load_named
-from coopsheaf.data.pack import PREFIX, read_meta
+from coopsheaf.data.pack import PREFIX
 from coopsheaf.models.registry import MODELS
+from coopsheaf.train import runner
+from coopsheaf.train.data import load_data, whereabouts
 from coopsheaf.train.launch import find_launch
 from coopsheaf.train.recipe import DataConfig, Recipe, default_recipe
+from coopsheaf.train.recipes import load_recipe, recipe_for
+from coopsheaf.train.records import append_record, find_records
 from coopsheaf.train.run import run_split
 
 # Here, since Lightning sets a level of its own when it is imported.
@@ -43,11 +42,11 @@ def train(command: args.Train) -> int:
     extra: dict[str, Any] = {}
     dataset: NodeDataset | GraphDataset
     if own:
-        dataset, extra = read_own(tables, recipe.train.seed)
+        dataset, extra = read_tables(tables, recipe.train.seed)
         splits = [0]
     else:
         dataset = _load(recipe, command.data_dir)
-        extra = _whereabouts(command.data_dir)
+        extra = whereabouts(command.data_dir)
         splits = show.parse_splits(command.splits or "0", dataset.num_splits)
     if command.out is not None and len(splits) > 1:
         raise ValueError("--out takes one run; leave it out, or choose one split")
@@ -107,7 +106,7 @@ def bench(command: args.Bench) -> int:
                 splits,
                 results=command.results,
                 work=command.work,
-                extra=_whereabouts(command.data_dir),
+                extra=whereabouts(command.data_dir),
                 progress=lambda split: show.progress(f"split {split}"),
                 should_stop=stopped,
             ):
@@ -122,12 +121,6 @@ def bench(command: args.Bench) -> int:
             return 130
     show.say(f"records: {command.results}   tables: coopsheaf report --results {command.results}")
     return 0
-
-
-def _whereabouts(data_dir: Path | None) -> dict[str, Any]:
-    """Where the files of the data were looked for first, so that a run finds them again."""
-    folder = data_dir or os.environ.get("COOPSHEAF_DATA")
-    return {"data_dir": None if not folder else str(Path(folder).resolve())}
 
 
 def _score(value: float | None) -> str:
@@ -151,7 +144,7 @@ def choose_recipe(command: args.Train, own: bool) -> Recipe:
     elif own:
         recipe = default_recipe(command.model)
     else:
-        recipe = _recipe_by_name(command.model, command.dataset or "")
+        recipe = recipe_for(command.model, command.dataset or "")
     numbers = {field: getattr(command, field) for field in ("epochs", "seed")}
     given = [f"train.{field}={value}" for field, value in numbers.items() if value is not None]
     weights = ["train.class_weights=true"] if command.class_weights else []
@@ -167,14 +160,6 @@ def choose_recipe(command: args.Train, own: bool) -> Recipe:
             "one of the two"
         )
     return recipe
-
-
-def _recipe_by_name(model: str, dataset: str) -> Recipe:
-    """A pack has the recipe of the dataset in it."""
-    if not dataset.startswith(PREFIX):
-        return recipe_for(model, dataset)
-    recipe = recipe_for(model, str(read_meta(dataset.removeprefix(PREFIX)).get("name", "")))
-    return replace(recipe, data=replace(recipe.data, name=dataset))
 
 
 def _announce(batches: dict[str, Any]) -> None:
@@ -197,15 +182,8 @@ def _find_recipe(name: str) -> Recipe:
 
 
 def _load(recipe: Recipe, data_dir: Path | None) -> NodeDataset | GraphDataset:
-    data = recipe.data
-    with show.notice(f"reading {data.name} ..."):
-        return load_named(
-            data.name,
-            data_dir,
-            direction=data.direction,
-            self_loops=data.self_loops,
-            features=data.features,
-        )
+    with show.notice(f"reading {recipe.data.name} ..."):
+        return load_data(recipe.data, data_dir)
 
 
 def introduce(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> None:

@@ -8,20 +8,20 @@ import io
 import torch
 
 from coopsheaf.cli import args, show
-from coopsheaf.cli.run_data import find_data
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.data.pack import prepared_graph
 from coopsheaf.files import write_atomically
-from coopsheaf.scale.config import CHUNK
 from coopsheaf.scale.inference import infer
+from coopsheaf.train.batches import CHUNK
 from coopsheaf.train.checkpoint import CheckpointError
+from coopsheaf.train.data import run_data
 from coopsheaf.train.loop import evaluate as evaluate_feed
 from coopsheaf.train.run import Run, load_run, make_feed, read_result
 
 
 def evaluate(command: args.Evaluate) -> int:
     run = load_run(command.run)
-    dataset, split = find_data(run, command.nodes, command.edges, command.data_dir, labelled=True)
+    dataset, split = find_data(run, command, labelled=True)
     if command.nodes is not None:
         assert isinstance(dataset, NodeDataset)
         known = dataset.test[0]
@@ -49,7 +49,7 @@ def predict(command: args.Predict) -> int:
     if command.output.exists() and not command.force:
         raise ValueError(f"{command.output}: exists already; use --force to overwrite it")
     run = load_run(command.run)
-    dataset, _ = find_data(run, command.nodes, command.edges, command.data_dir, labelled=False)
+    dataset, _ = find_data(run, command, labelled=False)
     if isinstance(dataset, GraphDataset):
         raise ValueError(f"{command.run}: predicts whole graphs; predict takes node tasks only")
     logits = _logits(run, dataset)
@@ -57,6 +57,16 @@ def predict(command: args.Predict) -> int:
     write_atomically(command.output, _csv(run, ids, logits).encode())
     show.say(f"{len(ids)} predictions: {command.output}")
     return 0
+
+
+def find_data(
+    run: Run, command: args.Evaluate | args.Predict | args.Explain, *, labelled: bool
+) -> tuple[NodeDataset | GraphDataset, int]:
+    """The data that a command is about, and which split of it; what reading had to say is said."""
+    data = run_data(run, command.nodes, command.edges, data_dir=command.data_dir, labelled=labelled)
+    for note in data.notes:
+        show.say(note)
+    return data.dataset, data.split
 
 
 def _csv(run: Run, ids: tuple[str, ...], logits: torch.Tensor) -> str:

@@ -8,11 +8,10 @@ from functools import partial
 from pathlib import Path
 
 from coopsheaf.data import known_files as known
-from coopsheaf.data.dataset import Processing
+from coopsheaf.data.dataset import NodeDataset, Processing
 from coopsheaf.data.fb100 import read_fb100
 from coopsheaf.data.files import RemoteFile
 from coopsheaf.data.geom_gcn import read_geom_gcn
-from coopsheaf.data.parts import GraphParts, NodeParts
 from coopsheaf.data.peptides import (
     LABELS,
     TARGETS,
@@ -20,12 +19,14 @@ from coopsheaf.data.peptides import (
     read_peptides_struct,
 )
 from coopsheaf.data.platonov import read_platonov
+from coopsheaf.data.synthetic import minesweeper
+from coopsheaf.data.tensors import GraphTensors, NodeTensors
 
 UNDIRECTED = Processing("undirected", "remove", "raw")
 NORMALIZED = Processing("undirected", "remove", "row-normalized")
 STORED = Processing("stored", "keep", "raw")
 
-Reader = Callable[[Sequence[Path]], NodeParts | GraphParts]
+Reader = Callable[[Sequence[Path]], NodeTensors | GraphTensors]
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class DatasetInfo:
         published_name: what papers call it; empty if their numbers are about other data.
         class_names: names of the classes, labels or targets, where known.
         remark: what a table must say beside a number.
+        generate: makes it on the spot; then there are no files.
     """
 
     name: str
@@ -90,6 +92,11 @@ class DatasetInfo:
     published_name: str = ""
     class_names: tuple[str, ...] = ()
     remark: str = ""
+    generate: Callable[[], NodeDataset] | None = None
+
+
+def _no_files(paths: Sequence[Path]) -> NodeTensors:
+    raise AssertionError("a generated dataset is not read")
 
 
 def _platonov(
@@ -304,6 +311,13 @@ _INFOS = (
         "peptides-struct", "molecular graphs of peptides: eleven measures of their shape",
         known.PEPTIDES_STRUCT, read_peptides_struct, "regression", TARGETS,
     ),
+    DatasetInfo(
+        "minesweeper-generated", "minesweeper by its published recipe, generated on the spot",
+        (), _no_files, "binary", "auroc",
+        Published(10_000, 39_402, 7, 2, 10, (5_000, 2_500, 2_500), self_loops=0),
+        UNDIRECTED, "MIT", "generated here", generate=minesweeper,
+    ),
 )  # fmt: skip
 
+# In the order in which they are listed.
 DATASETS: dict[str, DatasetInfo] = {info.name: info for info in _INFOS}

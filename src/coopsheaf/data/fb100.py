@@ -10,7 +10,7 @@ import numpy as np
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.mat5 import Sparse, read_mat
-from coopsheaf.data.parts import NodeParts, index_masks, node_parts, reading, rule
+from coopsheaf.data.tensors import NodeTensors, index_masks, node_parts, reading, rule
 from coopsheaf.data.unpickle import load_object_array
 
 COLUMNS = ("status", "gender", "major", "second major", "dormitory", "year", "high school")
@@ -18,7 +18,7 @@ GENDER = 1
 RANDOM_SPLITS = 5
 
 
-def read_fb100(paths: Sequence[Path]) -> NodeParts:
+def read_fb100(paths: Sequence[Path]) -> NodeTensors:
     """Read a network, and its fixed splits if there is a second file.
 
     The ``.mat`` file has ``A (n, n)``, sparse and symmetric, and ``local_info (n, 7)``, where 0

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from coopsheaf.data.errors import DataError
-from coopsheaf.data.parts import NodeParts, load_npz, node_parts, reading, rule
+from coopsheaf.data.tensors import NodeTensors, load_npz, node_parts, reading, rule
 
 
-def read_geom_gcn(paths: Sequence[Path], *, indexed_features: int | None = None) -> NodeParts:
+def read_geom_gcn(paths: Sequence[Path], *, indexed_features: int | None = None) -> NodeTensors:
     """Read the edge table, the node table and the splits, in this order.
 
     Args:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coopsheaf.data.parts import reading, rule
+from coopsheaf.data.tensors import reading, rule
 
 HEADER = 128  # bytes
 MAX_BYTES = 1 << 29  # of one matrix after decompression

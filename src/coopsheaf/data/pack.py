@@ -25,7 +25,7 @@ from coopsheaf.data.dataset import NodeDataset, Processing
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import checksum, one_line
 from coopsheaf.files import write_json
-from coopsheaf.graph import CSR, Graph
+from coopsheaf.sheaves.graph import CSR, Graph
 
 FORMAT, VERSION = "coopsheaf-pack", 1
 PREFIX = "pack:"

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from coopsheaf.data.errors import DataError
-from coopsheaf.data.parts import GraphParts, reading, rule
+from coopsheaf.data.tensors import GraphTensors, reading, rule
 from coopsheaf.data.unpickle import load_pickle
 
 LABELS = (
@@ -57,7 +57,7 @@ BOND_CODES: tuple[tuple[str, tuple[object, ...]], ...] = (
 Coder = Callable[[Sequence[object]], list[int]]
 
 
-def read_peptides_func(paths: Sequence[Path]) -> GraphParts:
+def read_peptides_func(paths: Sequence[Path]) -> GraphTensors:
     """Read the table and the split; each graph has ``y (1, 10)`` of zeros and ones.
 
     Args:
@@ -68,7 +68,7 @@ def read_peptides_func(paths: Sequence[Path]) -> GraphParts:
     return _assemble(table, split, smiles, y)
 
 
-def read_peptides_struct(paths: Sequence[Path]) -> GraphParts:
+def read_peptides_struct(paths: Sequence[Path]) -> GraphTensors:
     """Read the table and the split; each graph has ``y (1, 11)`` of real numbers.
 
     The targets are standardised over the whole set, as the benchmark does: errors are in units of
@@ -166,7 +166,7 @@ def molecule(smiles: str) -> Data | None:
     )
 
 
-def _assemble(table: Path, split: Path, smiles: list[str], y: Tensor) -> GraphParts:
+def _assemble(table: Path, split: Path, smiles: list[str], y: Tensor) -> GraphTensors:
     train, val, test = read_split(split, len(smiles))
     graphs = []
     with _quiet_chemistry():
@@ -178,7 +178,7 @@ def _assemble(table: Path, split: Path, smiles: list[str], y: Tensor) -> GraphPa
                 )
             graph.y = y[number : number + 1]
             graphs.append(graph)
-    return GraphParts(graphs, train, val, test)
+    return GraphTensors(graphs, train, val, test)
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from coopsheaf.data.parts import NodeParts, load_npz, node_parts
+from coopsheaf.data.tensors import NodeTensors, load_npz, node_parts
 
 KEYS = ("node_features", "node_labels", "edges", "train_masks", "val_masks", "test_masks")
 
 
-def read_platonov(paths: Sequence[Path]) -> NodeParts:
+def read_platonov(paths: Sequence[Path]) -> NodeTensors:
     """Read one npz file.
 
     It has ``node_features (n, F)``, ``node_labels (n,)``, ``edges (m, 2)`` and

@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from coopsheaf.data.catalogue import DATASETS, DatasetInfo, Published
 from coopsheaf.data.dataset import GraphDataset, NodeDataset, Processing
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import checksum, find, locate
-from coopsheaf.data.parts import GraphParts
+from coopsheaf.data.pack import PREFIX, pack_processing, read_pack
+from coopsheaf.data.tensors import GraphTensors
 
 __all__ = [
     "DATASETS",
@@ -24,8 +25,11 @@ __all__ = [
     "Published",
     "Verification",
     "dataset_info",
+    "default_processing",
     "fetch",
+    "list_datasets",
     "load",
+    "load_dataset",
     "missing_files",
     "statistics",
     "verify",
@@ -39,7 +43,47 @@ def dataset_info(name: str) -> DatasetInfo:
     close = difflib.get_close_matches(str(name).lower().replace("_", "-"), DATASETS, n=3)
     hint = f" (did you mean {' or '.join(repr(match) for match in close)}?)" if close else ""
     names = ", ".join(repr(choice) for choice in DATASETS)
-    raise ValueError(f"`name` must be one of {names}; got {name!r}{hint}")
+    raise ValueError(f"the dataset must be one of {names}; got {name!r}{hint}")
+
+
+def list_datasets() -> list[str]:
+    """The names that :func:`load_dataset` knows; beside them there is ``pack:FOLDER``."""
+    return list(DATASETS)
+
+
+def default_processing(name: str) -> Processing:
+    """What is done to a dataset or a pack unless somebody says otherwise."""
+    if name.startswith(PREFIX):
+        return pack_processing(name.removeprefix(PREFIX))
+    return dataset_info(name).processing
+
+
+def load_dataset(
+    name: str,
+    data_dir: str | os.PathLike[str] | None = None,
+    *,
+    direction: str | None = None,
+    self_loops: str | None = None,
+    features: str | None = None,
+) -> NodeDataset | GraphDataset:
+    """A dataset by its name, or a pack by ``pack:FOLDER``.
+
+    What is not given is the dataset's default processing; that of a pack cannot be another one.
+
+    Args:
+        name: a name of :func:`list_datasets`, or ``pack:`` and a folder.
+        data_dir: a folder to look for the files in, before ``$COOPSHEAF_DATA`` and the cache.
+        direction: ``"stored"``, ``"reversed"`` or ``"undirected"``.
+        self_loops: ``"keep"``, ``"remove"`` or ``"add"``.
+        features: ``"raw"``, ``"row-normalized"`` or ``"standardized"``.
+    """
+    wanted = {"direction": direction, "self_loops": self_loops, "features": features}
+    processing = replace(
+        default_processing(name), **{key: value for key, value in wanted.items() if value}
+    )
+    if name.startswith(PREFIX):
+        return read_pack(name.removeprefix(PREFIX)).process(processing)
+    return load(name, data_dir, processing)
 
 
 def fetch(name: str, data_dir: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
@@ -67,6 +111,8 @@ def load(
     """
     info = dataset_info(name)
     processing = info.processing if processing is None else processing
+    if info.generate is not None:
+        return info.generate().process(processing)
     many = info.published.graphs is not None
     if many and processing != info.processing:
         raise ValueError(
@@ -83,7 +129,7 @@ def load(
         "checksum": _checksum(info, paths),
         "remark": info.remark,
     }
-    if isinstance(parts, GraphParts):
+    if isinstance(parts, GraphTensors):
         return GraphDataset(**parts._asdict(), **about, processing=processing)
     return NodeDataset(**parts._asdict(), **about).process(processing)
 

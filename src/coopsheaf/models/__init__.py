@@ -1,77 +1,18 @@
-"""Whole networks: encoder, layers, readout; and the registry of models by name."""
+"""CSNN, the base of all networks, and the registry of models by name."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from coopsheaf.lazy import attach
 
 if TYPE_CHECKING:
-    from coopsheaf.models.bunn import BuNN
-    from coopsheaf.models.cognn import CoGNN
-    from coopsheaf.models.csnn import CSNN
-    from coopsheaf.models.match import MatchNetwork
-    from coopsheaf.models.network import Network
-    from coopsheaf.models.nsd import NSD
-    from coopsheaf.models.plain import PlainGAT, PlainGCN, PlainMLP, PlainSAGE
-    from coopsheaf.models.platonov import (
-        PlatonovGAT,
-        PlatonovGATSep,
-        PlatonovGCN,
-        PlatonovGT,
-        PlatonovGTSep,
-        PlatonovNetwork,
-        PlatonovResNet,
-        PlatonovSAGE,
-    )
-    from coopsheaf.models.snn import SNN
+    from coopsheaf.models.csnn import CSNN as CSNN
+    from coopsheaf.models.info import ModelInfo as ModelInfo
+    from coopsheaf.models.network import Network as Network
+    from coopsheaf.models.registry import find_model as find_model
+    from coopsheaf.models.registry import list_models as list_models
+    from coopsheaf.models.registry import make_model as make_model
+    from coopsheaf.models.registry import register_model as register_model
 
-_HOME = {
-    "CSNN": "csnn",
-    "NSD": "nsd",
-    "SNN": "snn",
-    "BuNN": "bunn",
-    "CoGNN": "cognn",
-    "MatchNetwork": "match",
-    "Network": "network",
-    "PlainGAT": "plain",
-    "PlainGCN": "plain",
-    "PlainMLP": "plain",
-    "PlainSAGE": "plain",
-    "PlatonovGAT": "platonov",
-    "PlatonovGATSep": "platonov",
-    "PlatonovGCN": "platonov",
-    "PlatonovGT": "platonov",
-    "PlatonovGTSep": "platonov",
-    "PlatonovNetwork": "platonov",
-    "PlatonovResNet": "platonov",
-    "PlatonovSAGE": "platonov",
-}
-
-__all__ = [
-    "CSNN",
-    "NSD",
-    "SNN",
-    "BuNN",
-    "CoGNN",
-    "MatchNetwork",
-    "Network",
-    "PlainGAT",
-    "PlainGCN",
-    "PlainMLP",
-    "PlainSAGE",
-    "PlatonovGAT",
-    "PlatonovGATSep",
-    "PlatonovGCN",
-    "PlatonovGT",
-    "PlatonovGTSep",
-    "PlatonovNetwork",
-    "PlatonovResNet",
-    "PlatonovSAGE",
-]
-
-
-def __getattr__(name: str) -> Any:
-    # Loaded when used: the registry is read by programs that need no PyTorch.
-    if name in _HOME:
-        return getattr(import_module(f"coopsheaf.models.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'coopsheaf.models' has no attribute {name!r}")
+__getattr__, __dir__, __all__ = attach(__name__)

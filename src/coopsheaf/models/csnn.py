@@ -9,13 +9,13 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from coopsheaf.checks import check_int, check_probability
-from coopsheaf.graph import Graph
-from coopsheaf.kernels.eager import is_plain_eager
 from coopsheaf.models.network import Network, make_act, make_norm, make_readout
 from coopsheaf.nn.csnn_conv import CSNNConv
 from coopsheaf.nn.dropout import dropout
-from coopsheaf.nn.learners import LearnerRecipe
-from coopsheaf.orthogonal import Orthogonal, Scale
+from coopsheaf.nn.learners import LearnerRecipe, make_recipe
+from coopsheaf.sheaves.graph import Graph
+from coopsheaf.sheaves.kernels.eager import is_plain_eager
+from coopsheaf.sheaves.orthogonal import Orthogonal, Scale
 
 
 class CSNN(Network):
@@ -39,19 +39,21 @@ class CSNN(Network):
         in_channels: size of the input features.
         hidden_channels: number h of channels; a layer is d·h wide.
         num_layers: number of layers.
-        out_channels: size of the output.
+        out_channels: size of the output; ``None`` for the features of the last layer.
         stalk_dim: dimension d of the stalks.
         learner: what learns the maps: a recipe such as
             :class:`~coopsheaf.nn.ProjectedSAGELearner`, its name (``"mlp"``,
             ``"sage-graph-norm"``, ``"sage-node-norm"``, ``"sage-projected"``,
             ``"sage-embedded"``), or a module that maps ``(x, edge_index)`` to the right width
             (every layer gets copies of it, their parameters drawn anew).
+        learner_channels, learner_layers: size and depth of a learner that is given by its name; an
+            MLP has two layers.
         orthogonal: ``"householder"``, ``"cayley"``, ``"matrix-exponential"``, ``"euler"``, or an
-            object of :mod:`coopsheaf.orthogonal`.
+            object of :mod:`coopsheaf.sheaves.orthogonal`.
         scale: ``"exp"``, ``"softplus"``, ``"rectified"``, ``"unit"``, or an object.
         left_weights: learn :math:`W_1`.
         right_weights: learn :math:`W_2`.
-        semantics: ``"paper"`` or ``"released"`` (:mod:`coopsheaf.diffusion`).
+        semantics: ``"paper"`` or ``"released"`` (:mod:`coopsheaf.sheaves.diffusion`).
         input_dropout: dropout probability of the input features.
         dropout: dropout probability inside the layers.
         act: the activation σ: a name that PyG resolves, a module, or ``"identity"`` / ``None``.
@@ -69,16 +71,19 @@ class CSNN(Network):
     """
 
     takes_edge_weight = True
+    later_settings = ("checkpoint_layers",)
 
     def __init__(
         self,
         in_channels: int,
-        hidden_channels: int,
-        num_layers: int,
-        out_channels: int,
+        hidden_channels: int = 32,
+        num_layers: int = 3,
+        out_channels: int | None = None,
         *,
         stalk_dim: int = 3,
         learner: str | LearnerRecipe | nn.Module = "mlp",
+        learner_channels: int = 32,
+        learner_layers: int = 2,
         orthogonal: str | Orthogonal = "householder",
         scale: str | Scale = "exp",
         left_weights: bool = True,
@@ -104,6 +109,7 @@ class CSNN(Network):
         self.checkpoint_layers = checkpoint_layers
         self.act = make_act(act)
 
+        learner = make_recipe(learner, learner_channels, learner_layers)
         width = stalk_dim * hidden_channels
         self.encoder = nn.Linear(in_channels, width)
         self.convs = nn.ModuleList(

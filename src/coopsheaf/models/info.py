@@ -1,54 +1,68 @@
-"""What the registry knows about a model. Imports no PyTorch."""
+"""What the registry knows about a model, and its settings. Imports no PyTorch.
+
+The settings of a model are read off the signature of its network, so that names, types and defaults
+have one home. Only what a text file can say is a setting: numbers, words, yes or no, or nothing.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import dataclasses
+import inspect
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from coopsheaf.models.network import Network
 
+PLAIN = (bool, int, float, str)
 
-class NetworkConfig:
-    """Settings whose names are those of their network's arguments: :meth:`build` passes them on.
+# Sizes that follow from the data.
+_OF_THE_DATA = ("self", "in_channels", "out_channels", "pe_channels")
 
-    A subclass is a dataclass that says where its network is, and overrides :meth:`options` where
-    a setting has to be turned into something else first.
-    """
 
-    network: ClassVar[str]  # "module:class" below coopsheaf.models
+class Settings:
+    """Settings of a model: a frozen dataclass with a field for each, made by :class:`ModelInfo`."""
 
-    hidden_channels: int
-    num_layers: int
+    info: ClassVar[ModelInfo]
     pool: str
 
-    def options(self) -> dict[str, Any]:
-        """The keyword arguments of the network, its pool aside."""
-        known = ("hidden_channels", "num_layers", "pool")
-        names = (field.name for field in fields(cast(Any, self)))
-        return {name: getattr(self, name) for name in names if name not in known}
-
-    def build(self, in_channels: int, out_channels: int, *, graph_level: bool) -> Network:
-        """The model, for features and outputs of these sizes."""
-        module, _, name = self.network.partition(":")
-        make: Any = getattr(import_module(f"coopsheaf.models.{module}"), name)
-        network: Network = make(
-            in_channels,
-            self.hidden_channels,
-            self.num_layers,
-            out_channels,
-            pool=self.pool if graph_level else None,
-            **self.options(),
+    def build(
+        self, in_channels: int, out_channels: int | None, *, graph_level: bool = False
+    ) -> Network:
+        """The network, for features and outputs of these sizes."""
+        values = {
+            item.name: getattr(self, item.name)
+            for item in dataclasses.fields(typing.cast(Any, self))
+        }
+        later = self.info.find_network().later_settings
+        given = {k: v for k, v in values.items() if not (v is None and k in later)}
+        given["pool"] = self.pool if graph_level else None
+        network: Network = self.info.find_network()(
+            in_channels, out_channels=out_channels, **given, **self.info.fixed
         )
+        if not self.info.train_maps:
+            for learner in network.map_learners():
+                learner.requires_grad_(False)
         return network
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Classes that are made at run time are sent to other processes by the model's name."""
+        values = {
+            item.name: getattr(self, item.name)
+            for item in dataclasses.fields(typing.cast(Any, self))
+        }
+        return _restore, (self.info.name, values)
 
-def freeze_maps(network: Network) -> Network:
-    """Keep what learns maps as it was drawn."""
-    for learner in network.map_learners():
-        learner.requires_grad_(False)
-    return network
+
+def _restore(name: str, values: dict[str, Any]) -> Any:
+    from coopsheaf.models.registry import find_model
+
+    return find_model(name).settings(**values)
 
 
 @dataclass(frozen=True)
@@ -57,11 +71,16 @@ class ModelInfo:
 
     Args:
         name: its name.
-        config: the class of its settings, a :class:`NetworkConfig`.
-        version: raised whenever the model computes something else than before, so that results of
-            an older version are not mistaken for its own.
+        network: its class, a :class:`~coopsheaf.models.Network`, or where that is, as
+            ``"module:class"``, to be imported when it is needed.
         description: what it is, in a few words.
         paper: where it comes from.
+        version: raised whenever the model computes something else than before, so that results of
+            an older version are not mistaken for its own.
+        fixed: arguments of the network that the name decides; they are no settings.
+        defaults: settings with another default than the network's.
+        pinned: settings that are shown but cannot have another value than their default.
+        train_maps: ``False`` keeps what learns maps as it was drawn.
         inductive: a trained model can be used on another graph.
         directed: the direction of edges means something to it, and a list that holds an edge in
             one direction only is accepted.
@@ -71,12 +90,95 @@ class ModelInfo:
     """
 
     name: str
-    config: type
-    version: int
+    network: str | type[Network]
     description: str
-    paper: str
+    paper: str = ""
+    version: int = 1
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    pinned: tuple[str, ...] = ()
+    train_maps: bool = True
     inductive: bool = True
     directed: bool = True
     graph_level: bool = True
     edge_weight: bool = False
     default_lr: float = 0.01
+
+    def find_network(self) -> type[Network]:
+        """The class of the network."""
+        if isinstance(self.network, str):
+            module, _, name = self.network.partition(":")
+            found: type[Network] = getattr(import_module(module), name)
+            return found
+        return self.network
+
+    @property
+    def package(self) -> str | None:
+        """Where its recipes are; a network of the user's own has none."""
+        return (
+            self.network.partition(":")[0].rpartition(".")[0]
+            if isinstance(self.network, str)
+            else None
+        )
+
+    @cached_property
+    def settings(self) -> type[Any]:
+        """The class of its settings, one field for each argument of the network."""
+        network = self.find_network()
+        signature = inspect.signature(network.__init__)
+        hints = typing.get_type_hints(network.__init__)
+        fields: list[Any] = []
+        for name, parameter in signature.parameters.items():
+            if name in _OF_THE_DATA or name in self.fixed:
+                continue
+            hint = _plain_part(hints.get(name))
+            if hint is None:
+                continue  # an object: no text can say it
+            default = self.defaults.get(name, parameter.default)
+            if name in network.later_settings:
+                hint, default = hint | None, None
+            if name == "pool":
+                hint, default = str, "mean"  # where there are whole graphs to pool
+            if default is inspect.Parameter.empty:
+                raise ValueError(
+                    f"`{network.__name__}` must have a default for {name!r}: it is a setting of "
+                    f"model {self.name!r}"
+                )
+            fields.append((name, hint, field(default=default)))
+        return dataclasses.make_dataclass(
+            f"{network.__name__}Settings",
+            fields,
+            bases=(Settings,),
+            frozen=True,
+            namespace={
+                "info": self,
+                "__post_init__": _check_pinned,
+                "__module__": __name__,
+                "__doc__": f"Settings of ``{self.name}``: arguments of "
+                f":class:`~{network.__module__}.{network.__name__}`.",
+            },
+        )
+
+
+def _check_pinned(settings: Settings) -> None:
+    for name in settings.info.pinned:
+        wanted, got = settings.info.defaults[name], getattr(settings, name)
+        if got != wanted:
+            raise ValueError(
+                f"`{name}` must be {wanted!r}: it is what makes {settings.info.name!r}; got {got!r}"
+            )
+
+
+def _plain_part(hint: Any) -> Any:
+    """What of a type a text file can say: ``str | Orthogonal`` becomes ``str``."""
+    is_union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+    kinds = typing.get_args(hint) if is_union else (hint,)
+    plain = [kind for kind in kinds if kind in PLAIN]
+    if not plain:
+        return None
+    if type(None) in kinds:
+        plain.append(type(None))
+    joined: Any = plain[0]
+    for kind in plain[1:]:
+        joined = joined | kind
+    return joined

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,7 @@ from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_poo
 from torch_geometric.nn.resolver import activation_resolver
 
 from coopsheaf.checks import check_choice, check_int
-from coopsheaf.graph import Graph, as_graph
+from coopsheaf.sheaves.graph import Graph, as_graph
 from coopsheaf.tensor_checks import check_batch, check_edge_weight, check_shape
 
 NORMS: dict[str, Callable[[int], nn.Module]] = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d}
@@ -31,7 +31,7 @@ class Network(nn.Module):
 
     Args:
         in_channels: size of the input features.
-        out_channels: size of the output.
+        out_channels: size of the output; ``None`` for the features of the last layer.
         pool: ``None`` for node outputs; ``"mean"``, ``"sum"`` or ``"max"`` for graph outputs.
 
     Shapes:
@@ -45,11 +45,18 @@ class Network(nn.Module):
     # Whether edge weights mean something to this network; networks that see no edges ignore them.
     takes_edge_weight = False
     sees_edges = True
+    # Settings that came after the first records: at their default they are left out of recipes, so
+    # that the hashes of recorded settings stay what they are.
+    later_settings: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, in_channels: int, out_channels: int, *, pool: str | None = None) -> None:
+    def __init__(
+        self, in_channels: int, out_channels: int | None = None, *, pool: str | None = None
+    ) -> None:
         super().__init__()
         self.in_channels = check_int("in_channels", in_channels, minimum=1)
-        self.out_channels = check_int("out_channels", out_channels, minimum=1)
+        if out_channels is not None:
+            check_int("out_channels", out_channels, minimum=1)
+        self.out_channels = out_channels
         self.pool = None if pool is None else check_choice("pool", pool, POOLS)
 
     def embed(
@@ -138,13 +145,20 @@ def make_norm(norm: str | None, width: int) -> nn.Module:
     return nn.Identity() if norm is None else check_choice("norm", norm, NORMS)(width)
 
 
-def make_readout(width: int, out_channels: int, num_layers: int = 1) -> nn.Sequential:
-    """Linear layers with GELU between them."""
+def make_readout(width: int, out_channels: int | None, num_layers: int = 1) -> nn.Module:
+    """Linear layers with GELU between them, or nothing where there is no output to make."""
     check_int("readout_layers", num_layers, minimum=1)
+    if out_channels is None:
+        return nn.Identity()
     hidden: list[nn.Module] = []
     for _ in range(num_layers - 1):
         hidden += [nn.Linear(width, width), nn.GELU()]
     return nn.Sequential(*hidden, nn.Linear(width, out_channels))
+
+
+def make_linear(width: int, out_channels: int | None, *, bias: bool = True) -> nn.Module:
+    """A linear layer, or nothing where there is no output to make."""
+    return nn.Identity() if out_channels is None else nn.Linear(width, out_channels, bias=bias)
 
 
 def reset_children(module: nn.Module) -> None:

@@ -1,20 +1,142 @@
-"""Models by name: their settings, what builds them, and the version of what they compute.
+"""Models by name: what builds them, their settings, and the version of what they compute.
 
-Nothing here imports PyTorch until a model is built.
+Nothing here imports PyTorch until the settings of a model are asked for or it is built.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
 from coopsheaf.checks import check_choice
-from coopsheaf.models.configs import bunn, cognn, csnn, match, nsd, plain, platonov
 from coopsheaf.models.info import ModelInfo
 
-# In the order in which they are listed.
-_FAMILIES = (csnn, plain, nsd, platonov, bunn, cognn, match)
+if TYPE_CHECKING:
+    from coopsheaf.models.network import Network
 
-MODELS: dict[str, ModelInfo] = {info.name: info for family in _FAMILIES for info in family.INFOS}
+# Packages with a tuple INFOS, in the order in which their models are listed. The zoo is reached by
+# these names alone: nothing below it imports it.
+FAMILIES = (
+    "coopsheaf.models.entries",
+    "coopsheaf.zoo.plain",
+    "coopsheaf.zoo.nsd",
+    "coopsheaf.zoo.snn",
+    "coopsheaf.zoo.platonov",
+    "coopsheaf.zoo.bunn",
+    "coopsheaf.zoo.cognn",
+    "coopsheaf.zoo.match",
+)
+
+# Other packages add models with an entry point of this group: its value is a ModelInfo.
+ENTRY_POINTS = "coopsheaf.models"
+
+
+class _Models(Mapping[str, ModelInfo]):
+    """All models by name; families are imported when somebody first looks."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, ModelInfo] | None = None
+
+    @property
+    def known(self) -> dict[str, ModelInfo]:
+        if self._known is None:
+            families = [import_module(family).INFOS for family in FAMILIES]
+            self._known = {info.name: info for infos in families for info in infos}
+            for entry in entry_points(group=ENTRY_POINTS):
+                self.add(entry.load())
+        return self._known
+
+    def add(self, info: ModelInfo, *, replace: bool = False) -> None:
+        if not isinstance(info, ModelInfo):
+            raise ValueError(f"a model must be given as a ModelInfo; got {type(info).__name__}")
+        if info.name in self.known and not replace:
+            raise ValueError(
+                f"`name` must be new: there is a model {info.name!r} already; choose another name, "
+                "or give replace=True"
+            )
+        self.known[info.name] = info
+
+    def __getitem__(self, name: str) -> ModelInfo:
+        return self.known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.known)
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+
+MODELS = _Models()
 
 
 def find_model(name: str) -> ModelInfo:
     """A model by its name; the error lists the names."""
     return check_choice("model", name, MODELS)
+
+
+def list_models() -> list[str]:
+    """The names of all models."""
+    return list(MODELS)
+
+
+def make_settings(name: str, **values: Any) -> Any:
+    """The settings of a model, as in a recipe; what is not given has the network's default."""
+    kind = find_model(name).settings
+    for item in values:
+        check_choice(f"setting of {name}", item, kind.__dataclass_fields__)
+    return kind(**values)
+
+
+def make_model(
+    name: str,
+    in_channels: int,
+    out_channels: int | None = None,
+    *,
+    graph_level: bool = False,
+    **settings: Any,
+) -> Network:
+    """Build a model by its name::
+
+        make_model("csnn", 16, 3, num_layers=4)
+
+    Args:
+        name: a name of :func:`list_models`.
+        in_channels: size of the input features.
+        out_channels: size of the output; ``None`` gives the features of the last layer.
+        graph_level: outputs for whole graphs, pooled as the setting ``pool`` says.
+        settings: as in a recipe; what is not given has the network's default.
+    """
+    model: Network = make_settings(name, **settings).build(
+        in_channels, out_channels, graph_level=graph_level
+    )
+    return model
+
+
+def register_model(
+    name: str, network: type[Network], description: str = "", *, replace: bool = False, **about: Any
+) -> ModelInfo:
+    """Give a network of your own a name that ``train``, ``bench``, ``sweep`` and ``explain`` know.
+
+    Its constructor takes ``(in_channels, hidden_channels, num_layers, out_channels)`` and further
+    settings by keyword, all but the first with a default.
+
+    Args:
+        name: a new name.
+        network: a subclass of :class:`~coopsheaf.models.Network`.
+        description: what it is, in a few words.
+        replace: allow a name that is taken.
+        about: other fields of :class:`ModelInfo`, such as ``version`` or ``directed``.
+    """
+    from coopsheaf.models.network import Network
+
+    if not (isinstance(network, type) and issubclass(network, Network)):
+        raise ValueError(
+            f"`network` must be a subclass of coopsheaf.models.Network; got {network!r}"
+        )
+    about = {"edge_weight": network.takes_edge_weight} | about
+    info = ModelInfo(name, network, description or network.__name__, **about)
+    _ = info.settings  # a signature that gives no settings is an error here, not later
+    MODELS.add(info, replace=replace)
+    return info

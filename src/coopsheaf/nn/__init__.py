@@ -1,34 +1,22 @@
-"""Layers and the learners of their maps."""
+"""CSNN's layer and the learners of its maps."""
 
-from coopsheaf.nn.actions import record_actions
-from coopsheaf.nn.bundle_conv import BundleConv
-from coopsheaf.nn.csnn_conv import CSNNConv, LayerMaps, record_maps
-from coopsheaf.nn.fixed_sheaf_conv import FixedSheafConv
-from coopsheaf.nn.learners import (
-    EmbeddedSAGELearner,
-    GraphNormSAGELearner,
-    MapLearner,
-    MLPLearner,
-    NodeNormSAGELearner,
-    ProjectedSAGELearner,
-)
-from coopsheaf.nn.nsd_conv import NSDConv
-from coopsheaf.nn.sage import SAGE, SAGEConv
+from __future__ import annotations
 
-__all__ = [
-    "SAGE",
-    "BundleConv",
-    "CSNNConv",
-    "EmbeddedSAGELearner",
-    "FixedSheafConv",
-    "GraphNormSAGELearner",
-    "LayerMaps",
-    "MLPLearner",
-    "MapLearner",
-    "NSDConv",
-    "NodeNormSAGELearner",
-    "ProjectedSAGELearner",
-    "SAGEConv",
-    "record_actions",
-    "record_maps",
-]
+from typing import TYPE_CHECKING
+
+from coopsheaf.lazy import attach
+
+if TYPE_CHECKING:
+    from coopsheaf.nn.csnn_conv import CSNNConv as CSNNConv
+    from coopsheaf.nn.csnn_conv import LayerMaps as LayerMaps
+    from coopsheaf.nn.csnn_conv import record_maps as record_maps
+    from coopsheaf.nn.learners import EmbeddedSAGELearner as EmbeddedSAGELearner
+    from coopsheaf.nn.learners import GraphNormSAGELearner as GraphNormSAGELearner
+    from coopsheaf.nn.learners import MapLearner as MapLearner
+    from coopsheaf.nn.learners import MLPLearner as MLPLearner
+    from coopsheaf.nn.learners import NodeNormSAGELearner as NodeNormSAGELearner
+    from coopsheaf.nn.learners import ProjectedSAGELearner as ProjectedSAGELearner
+    from coopsheaf.nn.sage import SAGE as SAGE
+    from coopsheaf.nn.sage import SAGEConv as SAGEConv
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from coopsheaf.checks import check_choice, check_int
-from coopsheaf.diffusion import SEMANTICS
-from coopsheaf.graph import Graph, as_graph
-from coopsheaf.kernels.stalks import multiply_stalks
 from coopsheaf.nn.learners import LearnerRecipe, MapLearner, learn_maps
-from coopsheaf.orthogonal import Orthogonal, Scale, make_orthogonal, make_scale
-from coopsheaf.sheaf import ConformalMaps
+from coopsheaf.sheaves.diffusion import SEMANTICS
+from coopsheaf.sheaves.graph import Graph, as_graph
+from coopsheaf.sheaves.kernels.stalks import multiply_stalks
+from coopsheaf.sheaves.orthogonal import Orthogonal, Scale, make_orthogonal, make_scale
+from coopsheaf.sheaves.sheaf import ConformalMaps
 from coopsheaf.tensor_checks import check_edge_weight, check_shape
 
 
@@ -49,7 +49,7 @@ class CSNNConv(nn.Module):
         left_weights: learn :math:`W_1`, ``(d, d)``.
         right_weights: learn :math:`W_2`, ``(h, h)``.
         semantics: ``"paper"``, or ``"released"`` for what the authors' code computes
-            (:mod:`coopsheaf.diffusion`).
+            (:mod:`coopsheaf.sheaves.diffusion`).
         pe_channels: size of positional encodings that the learners see beside x.
 
     Shapes:

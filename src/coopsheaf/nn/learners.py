@@ -20,10 +20,10 @@ from torch import Tensor, nn
 from torch_geometric.nn import LayerNorm
 
 from coopsheaf.checks import check_choice, check_int, check_probability
-from coopsheaf.graph import Graph
 from coopsheaf.nn.sage import SAGE, SAGEConv, apply_stacks, go_together
-from coopsheaf.orthogonal import Orthogonal, Scale
-from coopsheaf.sheaf import ConformalMaps
+from coopsheaf.sheaves.graph import Graph
+from coopsheaf.sheaves.orthogonal import Orthogonal, Scale
+from coopsheaf.sheaves.sheaf import ConformalMaps
 
 LearnerRecipe = Callable[[int, int], nn.Module]
 """``(in_channels, out_channels)`` to a module that maps ``(x, edge_index)`` to that width."""
@@ -174,6 +174,23 @@ LEARNERS: dict[str, Callable[[], LearnerRecipe]] = {
     "sage-projected": ProjectedSAGELearner,
     "sage-embedded": EmbeddedSAGELearner,
 }
+
+
+def make_recipe(
+    learner: str | LearnerRecipe | nn.Module, channels: int, num_layers: int
+) -> LearnerRecipe | nn.Module:
+    """A recipe of this size from its name; an object is passed through.
+
+    Args:
+        learner: a name of ``LEARNERS``, a recipe or a module.
+        channels: channels inside.
+        num_layers: number of layers; the MLP always has two.
+    """
+    if not isinstance(learner, str):
+        return learner
+    recipe: Any = check_choice("learner", learner, LEARNERS)
+    return recipe(channels) if learner == "mlp" else recipe(channels, num_layers)
+
 
 # Modules that take a prepared graph in place of an edge_index.
 _PREPARED = (MLP, SAGE, EmbeddedSAGE)

@@ -10,10 +10,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coopsheaf.graph import CSR, Graph, as_graph
-from coopsheaf.kernels.eager import differentiable_backward, is_plain_compiled, is_plain_eager
-from coopsheaf.kernels.sparse import add_up, sparse_product
 from coopsheaf.nn.dropout import dropout
+from coopsheaf.sheaves.graph import CSR, Graph, as_graph
+from coopsheaf.sheaves.kernels.eager import (
+    differentiable_backward,
+    is_plain_compiled,
+    is_plain_eager,
+)
+from coopsheaf.sheaves.kernels.sparse import neighbour_sums, sparse_product
 
 
 class SAGEConv(nn.Module):
@@ -235,7 +239,7 @@ def _go_forward(
         if sent is not None:
             weight, offset = projection
             told = torch.addmm(offset, own, weight.T, out=sent[k]).relu_()
-        heard = add_up(told @ left.T, into)
+        heard = neighbour_sums(told @ left.T, into)
         torch.mul(heard, inverse_degree, out=y[k]).add_(bias).addmm_(own, right.T)
     return y, sent
 
@@ -255,7 +259,7 @@ def _go_back(
     grad_x = torch.empty_like(x, memory_format=torch.contiguous_format) if for_x else None
     for k, (left, _, right, *projection) in enumerate(layers):
         own, own_grad = _part(x, k), grad[k]
-        inner, outer = add_up(own_grad * inverse_degree, out_of), left
+        inner, outer = neighbour_sums(own_grad * inverse_degree, out_of), left
         told = own if sent is None else sent[k]
         gradients += [inner.T @ told, own_grad.sum(0), own_grad.T @ own]
         if projection:

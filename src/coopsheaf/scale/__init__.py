@@ -1,58 +1,23 @@
-"""Graphs too large for one step: parts of them, and exact outputs in bounded memory.
-
-Nothing is imported before it is used: the settings are read by programs that need no PyTorch.
-"""
+"""Graphs too large for one step: parts of them, and exact outputs in bounded memory."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from coopsheaf.lazy import attach
 
 if TYPE_CHECKING:
-    from coopsheaf.scale.config import BatchConfig
-    from coopsheaf.scale.feeds import BatchFeed, make_batch_feed
-    from coopsheaf.scale.halo import forward_at, halo_hops, halo_steps, surround
-    from coopsheaf.scale.inference import infer
-    from coopsheaf.scale.order import epoch_batches
-    from coopsheaf.scale.partition import cluster_nodes, partition
-    from coopsheaf.scale.sampling import NeighbourSampler, Sample, sample_neighbours
+    from coopsheaf.scale.clusters import cluster_nodes as cluster_nodes
+    from coopsheaf.scale.clusters import partition as partition
+    from coopsheaf.scale.feeds import BatchFeed as BatchFeed
+    from coopsheaf.scale.feeds import make_batch_feed as make_batch_feed
+    from coopsheaf.scale.halo import forward_at as forward_at
+    from coopsheaf.scale.halo import halo_hops as halo_hops
+    from coopsheaf.scale.halo import halo_steps as halo_steps
+    from coopsheaf.scale.halo import surround as surround
+    from coopsheaf.scale.inference import infer as infer
+    from coopsheaf.scale.sampling import NeighbourSampler as NeighbourSampler
+    from coopsheaf.scale.sampling import Sample as Sample
+    from coopsheaf.scale.sampling import sample_neighbours as sample_neighbours
 
-_HOME = {
-    "BatchConfig": "config",
-    "BatchFeed": "feeds",
-    "NeighbourSampler": "sampling",
-    "Sample": "sampling",
-    "cluster_nodes": "partition",
-    "epoch_batches": "order",
-    "forward_at": "halo",
-    "halo_hops": "halo",
-    "halo_steps": "halo",
-    "infer": "inference",
-    "make_batch_feed": "feeds",
-    "partition": "partition",
-    "sample_neighbours": "sampling",
-    "surround": "halo",
-}
-
-__all__ = [
-    "BatchConfig",
-    "BatchFeed",
-    "NeighbourSampler",
-    "Sample",
-    "cluster_nodes",
-    "epoch_batches",
-    "forward_at",
-    "halo_hops",
-    "halo_steps",
-    "infer",
-    "make_batch_feed",
-    "partition",
-    "sample_neighbours",
-    "surround",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"coopsheaf.scale.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'coopsheaf.scale' has no attribute {name!r}")
+__getattr__, __dir__, __all__ = attach(__name__)

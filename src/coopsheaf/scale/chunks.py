@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from coopsheaf.graph import CSR
+from coopsheaf.sheaves.graph import CSR
 
 
 def chunks(num_nodes: int, size: int) -> Iterator[slice]:

@@ -12,15 +12,15 @@ from torch import Tensor, nn
 
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.pack import prepared_graph
-from coopsheaf.graph import Part
 from coopsheaf.models.csnn import CSNN
-from coopsheaf.scale.config import CHUNK, CLUSTER_NODES, FANOUTS, SIZES, BatchConfig, parse_fanouts
+from coopsheaf.scale.clusters import partition
 from coopsheaf.scale.halo import degrees_of, halo_hops, halo_steps, surround
 from coopsheaf.scale.inference import infer
-from coopsheaf.scale.order import derive_seed, epoch_batches
-from coopsheaf.scale.partition import partition
 from coopsheaf.scale.sampling import sample_neighbours
 from coopsheaf.scale.wrapped import unwrap
+from coopsheaf.sheaves.graph import Subgraph
+from coopsheaf.train.batches import CHUNK, CLUSTER_NODES, FANOUTS, SIZES, BatchConfig, parse_fanouts
+from coopsheaf.train.order import derive_seed, epoch_batches
 
 LOOKED_AT = 8  # batches whose edges are counted before training
 
@@ -28,7 +28,7 @@ LOOKED_AT = 8  # batches whose edges are counted before training
 class Batch(NamedTuple):
     """What a step sees."""
 
-    part: Part
+    subgraph: Subgraph
     place: Tensor  # positions of the training nodes in it
     nodes: Tensor  # the same in the whole graph
     hears: int  # so many nodes, the first ones, are meant to hear all that they would hear
@@ -94,11 +94,11 @@ class BatchFeed(ABC):
 
     def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         for batch in self.batches(model, epoch):
-            part = batch.part
-            weight = None if self.edge_weight is None else self.edge_weight[part.edge]
+            found = batch.subgraph
+            weight = None if self.edge_weight is None else self.edge_weight[found.edge]
             logits = model(
-                self.x[part.nodes].to(self.device, self.dtype),
-                part.graph.to(self.device),
+                self.x[found.nodes].to(self.device, self.dtype),
+                found.graph.to(self.device),
                 edge_weight=None if weight is None else weight.to(self.device),
             )
             yield logits[batch.place.to(self.device)], self._targets(batch.nodes)
@@ -134,10 +134,10 @@ class BatchFeed(ABC):
         here = there = 0.0
         for step, batch in zip(range(LOOKED_AT), self.batches(model, 0), strict=False):
             count = step + 1
-            graph = batch.part.graph
+            graph = batch.subgraph.graph
             nodes, edges = nodes + graph.num_nodes, edges + graph.num_edges
             here += float(graph.in_degree[: batch.hears].sum())
-            there += float(self.graph.in_degree[batch.part.nodes[: batch.hears]].sum())
+            there += float(self.graph.in_degree[batch.subgraph.nodes[: batch.hears]].sum())
         return {
             "kind": self.kind,
             **self._describe(),
@@ -160,8 +160,8 @@ class BatchFeed(ABC):
         if self.config.halo:
             around = surround(self.graph, nodes, halo_steps(model))
         place = self.is_train[nodes].nonzero().squeeze(1)
-        part = self.graph.subgraph(around, self.whole)
-        return Batch(part, place, nodes[place], nodes.numel())
+        found = self.graph.subgraph(around, self.whole)
+        return Batch(found, place, nodes[place], nodes.numel())
 
 
 class ClusterFeed(BatchFeed):
@@ -249,7 +249,7 @@ class NeighbourFeed(BatchFeed):
         sample = sample_neighbours(self.graph, items, fanouts, seed=seed, direction=direction)
         hears = sum(sample.nodes_per_hop[:-1])
         place = torch.arange(items.numel())
-        return Batch(sample.to_part(self.whole), place, items, hears)
+        return Batch(sample.to_subgraph(self.whole), place, items, hears)
 
     def _hops(self, model: nn.Module) -> tuple[tuple[int, ...], str]:
         """The fan-outs of every hop, and which way they go."""

@@ -17,13 +17,13 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import LayerNorm
 
-from coopsheaf.graph import CSR, Degrees, Graph
-from coopsheaf.laplacian import weighted_degree
 from coopsheaf.models.csnn import CSNN
 from coopsheaf.nn.csnn_conv import CSNNConv
 from coopsheaf.nn.learners import MLP, EmbeddedSAGE, MapLearner
 from coopsheaf.nn.sage import SAGE
 from coopsheaf.scale.wrapped import unwrap
+from coopsheaf.sheaves.graph import CSR, Degrees, Graph
+from coopsheaf.sheaves.laplacian import weighted_degree
 
 IN, OUT = "in", "out"  # against the edges, to what a node hears; along them
 _DIFFUSION = {"paper": IN, "released": OUT}

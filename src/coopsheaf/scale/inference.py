@@ -18,16 +18,16 @@ import torch
 from torch import Tensor, nn
 
 from coopsheaf.checks import check_int
-from coopsheaf.graph import Graph
-from coopsheaf.kernels.stalks import multiply_stalks, stalk_product, subtract_stalk_product
-from coopsheaf.laplacian import NodeMapOperator
 from coopsheaf.models.csnn import CSNN
 from coopsheaf.nn.csnn_conv import CSNNConv
-from coopsheaf.operator import Product
 from coopsheaf.scale.chunks import chunks, sum_rows
-from coopsheaf.scale.config import CHUNK
 from coopsheaf.scale.learner_stages import learn_in_chunks
 from coopsheaf.scale.wrapped import unwrap
+from coopsheaf.sheaves.graph import Graph
+from coopsheaf.sheaves.kernels.stalks import multiply_stalks, stalk_product, subtract_stalk_product
+from coopsheaf.sheaves.laplacian import NodeMapOperator
+from coopsheaf.sheaves.operator import Product
+from coopsheaf.train.batches import CHUNK
 
 
 @torch.no_grad()

@@ -9,11 +9,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import LayerNorm
 
-from coopsheaf.graph import Graph
 from coopsheaf.nn.learners import MLP, EmbeddedSAGE, MapLearner
 from coopsheaf.nn.sage import SAGE, SAGEConv
 from coopsheaf.scale.chunks import chunks, sum_rows
-from coopsheaf.sheaf import ConformalMaps
+from coopsheaf.sheaves.graph import Graph
+from coopsheaf.sheaves.sheaf import ConformalMaps
 
 
 def learn_in_chunks(learner: MapLearner, x: Tensor, graph: Graph, chunk: int) -> ConformalMaps:

@@ -10,8 +10,8 @@ import torch_geometric.typing
 from torch import Tensor
 from torch_geometric.sampler import BaseSampler, SamplerOutput
 
-from coopsheaf.graph import CSR, Degrees, Graph, Part, place_nodes
-from coopsheaf.scale.order import derive_seed
+from coopsheaf.sheaves.graph import CSR, Degrees, Graph, Subgraph, place_nodes
+from coopsheaf.train.order import derive_seed
 
 DIRECTIONS = ("in", "out")
 BACKENDS = ("auto", "torch", "pyg-lib")
@@ -31,11 +31,11 @@ class Sample(NamedTuple):
     nodes_per_hop: tuple[int, ...]  # hops + 1 numbers
     edges_per_hop: tuple[int, ...]  # hops numbers
 
-    def to_part(self, whole: Degrees) -> Part:
+    def to_subgraph(self, whole: Degrees) -> Subgraph:
         """The sampled graph, which remembers the degrees of the whole one."""
         degrees = Degrees(whole.into[self.nodes], whole.out[self.nodes])
         graph = Graph(torch.stack([self.source, self.target]), self.nodes.numel())
-        return Part(graph.part_of(degrees), self.nodes, self.edge)
+        return Subgraph(graph.part_of(degrees), self.nodes, self.edge)
 
 
 def sample_neighbours(
@@ -95,7 +95,7 @@ def choose_edges(
 
     Returns:
         Positions of the entries in the list, and for each the place of its row in ``nodes``, as
-        :meth:`~coopsheaf.graph.CSR.take`.
+        :meth:`~coopsheaf.sheaves.graph.CSR.take`.
     """
     count = lists.ptr[nodes + 1] - lists.ptr[nodes]
     if fanout == -1 or nodes.numel() == 0 or int(count.max()) <= fanout:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -11,8 +11,8 @@ from torch_geometric.data import Batch
 
 from coopsheaf.data.dataset import PARTS, GraphDataset, NodeDataset
 from coopsheaf.data.pack import prepared_graph
-from coopsheaf.graph import Graph
-from coopsheaf.scale.order import epoch_batches
+from coopsheaf.sheaves.graph import Graph
+from coopsheaf.train.order import epoch_batches
 
 
 class Feed(Protocol):
@@ -31,6 +31,10 @@ class Feed(Protocol):
 
     def train_targets(self) -> Tensor:
         """All targets of the training part."""
+        ...
+
+    def summary(self, model: nn.Module) -> dict[str, Any] | None:
+        """What mini-batches of one graph are like; ``None`` if there are none."""
         ...
 
 
@@ -62,6 +66,9 @@ class NodeFeed:
 
     def train_targets(self) -> Tensor:
         return self.y["train"]
+
+    def summary(self, model: nn.Module) -> None:
+        return None
 
 
 class GraphFeed:
@@ -106,6 +113,9 @@ class GraphFeed:
                 logits, y = (torch.cat(column) for column in zip(*pieces, strict=True))
                 out[part] = (logits, y)
         return out
+
+    def summary(self, model: nn.Module) -> None:
+        return None
 
     def train_targets(self) -> Tensor:
         return torch.cat([self.dataset.graphs[int(i)].y for i in self.dataset.train])

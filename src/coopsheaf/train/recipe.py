@@ -8,7 +8,7 @@ from typing import Any
 
 from coopsheaf.config import ConfigError, config_hash, from_mapping, override, to_mapping
 from coopsheaf.models.registry import MODELS, find_model
-from coopsheaf.scale.config import BatchConfig
+from coopsheaf.train.batches import BatchConfig
 from coopsheaf.train.config import TrainConfig
 
 CHANGED = ", changed"  # at the end of a recipe's name
@@ -116,7 +116,7 @@ def recipe_from_mapping(values: Mapping[str, Any], where: str) -> Recipe:
         raise ConfigError(f"{where}: model.name must be one of {', '.join(MODELS)}; got {name!r}")
     return Recipe(
         name,
-        from_mapping(MODELS[name].config, model, f"{where}: [model]"),
+        from_mapping(MODELS[name].settings, model, f"{where}: [model]"),
         from_mapping(DataConfig, values.get("data", {}), f"{where}: [data]"),
         from_mapping(TrainConfig, values.get("train", {}), f"{where}: [train]"),
         batch=from_mapping(BatchConfig, values.get("batch", {}), f"{where}: [batch]"),
@@ -127,7 +127,7 @@ def recipe_from_mapping(values: Mapping[str, Any], where: str) -> Recipe:
 def default_recipe(model_name: str, dataset: str = "") -> Recipe:
     """A model's default settings, for data without a recipe of its own."""
     info = find_model(model_name)
-    config = info.config()
+    config = info.settings()
     # Chosen for a first try on a few thousand nodes; wide networks still take minutes.
     known = {item.name for item in fields(config)}
     gentle = {"dropout": 0.2, "num_layers": 2}

@@ -9,6 +9,7 @@ import platform
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +22,21 @@ from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.files import write_json
 from coopsheaf.memory import forget_peak, peak_bytes
 from coopsheaf.models.registry import find_model
-from coopsheaf.scale.feeds import BatchFeed, make_batch_feed
-from coopsheaf.scale.order import derive_seed
 from coopsheaf.train.build import Rescaled, build_model, build_network
 from coopsheaf.train.checkpoint import CheckpointError, load_tensors, save_tensors
 from coopsheaf.train.feed import Feed, GraphFeed, NodeFeed
 from coopsheaf.train.launch import find_launch
 from coopsheaf.train.loop import EpochReport, FitResult, fit, train_dtype
+from coopsheaf.train.order import derive_seed
 from coopsheaf.train.recipe import Recipe, recipe_from_mapping
 from coopsheaf.train.task import Task
 from coopsheaf.train.world import ProcessLost, World, is_lost, make_fabric
 
 FORMAT = 1
+
+# What cuts a graph into batches stands above this room and is imported when a recipe asks for it:
+# a run on a whole graph needs neither samplers nor METIS.
+BATCH_FEEDS = "coopsheaf.scale.feeds"
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,8 @@ def make_feed(
                 "`batch.kind` 'neighbours' samples edges in one direction, which "
                 f"{recipe.model_name!r} does not take; choose 'clusters' or 'nodes'"
             )
-        return make_batch_feed(
+        make: Any = import_module(BATCH_FEEDS).make_batch_feed
+        feed: Feed = make(
             dataset,
             split,
             recipe.batch,
@@ -96,6 +101,7 @@ def make_feed(
             rank=rank,
             world_size=world_size,
         )
+        return feed
     if world_size > 1:
         raise ValueError(
             "several processes share the batches of a step, and there are none; cut the graph with "
@@ -145,10 +151,11 @@ def run_split(
     forget_peak()
     info = describe(recipe, dataset, split, model)
     info |= extra or {}
-    if isinstance(feed, BatchFeed):
-        info["batches"] = world.by_first(lambda: feed.summary(model))
+    batches = world.by_first(lambda: feed.summary(model))
+    if batches is not None:
+        info["batches"] = batches
         if announce is not None and world.is_first:
-            announce(info["batches"])
+            announce(batches)
     identity = run_identity(recipe, dataset, split)
     state_path = None
     if out is not None:

@@ -1,0 +1,102 @@
+"""What is to be run of the paper's experiments on real graphs, and what of it is recorded. Imports
+no PyTorch.
+
+All of CSNN's numbers, in the paper's order and in the released one; the rivals on the graphs that a
+CPU can train on; and, marked as such, data that stands in for the paper's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from coopsheaf.report.rows import ablation, newest, summarise
+from coopsheaf.train.records import Record
+from lab.published import PAPER
+
+GEOM = ("texas", "wisconsin", "cornell", "cornell-corrected", "film")
+WIKIPEDIA = ("chameleon", "squirrel")
+DIRECTED = ("chameleon-directed", "squirrel-directed")
+SMALL = (*GEOM, *WIKIPEDIA)
+LARGE = ("minesweeper", "tolokers")
+ELSEWHERE = ("roman-empire", "amazon-ratings", "questions", "penn94")
+PEPTIDES = ("peptides-func", "peptides-struct")
+# Not the paper's data, or not all of it; the friendship networks have splits of our own.
+MARKED = ("roman-empire-substitute", "amazon-ratings-partial")
+FRIENDS = ("reed98", "amherst41", "johns-hopkins55", "cornell5")
+SHEAVES = ("nsd-diag", "nsd-orthogonal", "nsd-general", "bunn", "cognn", "csnn-identity")
+GEOM_RIVALS = ("mlp", "gcn-plain", "sage-plain", "gat-plain", "gat-sep", "gt-sep", *SHEAVES)
+WIKIPEDIA_RIVALS = ("mlp", "gcn", "sage", "gat", "gat-sep", "gt-sep", *SHEAVES)
+LARGE_RIVALS = ("gcn", "sage", "gat-sep", "nsd-orthogonal", "cognn", "bunn")
+
+RELEASED = "model.semantics=released"
+ZEROS = "model.scale=rectified"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One model on one dataset.
+
+    Args:
+        model, dataset: as the registries name them.
+        runs: how many splits (or seeds) are wanted.
+        setting: what differs from the recipe; empty if nothing.
+    """
+
+    model: str
+    dataset: str
+    runs: int
+    setting: str = ""
+
+    def matches(self, record: Record) -> bool:
+        """Whether a record counts for it, whatever its other settings are."""
+        if (record.model, record.dataset) != (self.model, self.dataset):
+            return False
+        if self.model != "csnn":
+            return True
+        wanted = {"": ("paper", ""), RELEASED: ("released", ""), ZEROS: ("paper", "exact zeros")}
+        return (record.semantics, ablation(record)) == wanted[self.setting]
+
+    def recorded(self, records: Iterable[Record]) -> int:
+        """Most runs of it that are recorded with one and the same setting."""
+        rows = summarise(newest(record for record in records if self.matches(record)), PAPER)
+        return max((len(row.runs) for row in rows), default=0)
+
+
+def _agenda() -> Iterable[Item]:
+    for dataset in (*SMALL, *LARGE, *ELSEWHERE, *PEPTIDES, *MARKED):
+        yield Item("csnn", dataset, PAPER.expected_runs(dataset)[0] or 10)
+    for dataset in FRIENDS:
+        yield Item("csnn", dataset, 5)
+    for dataset in (*SMALL, *DIRECTED):
+        yield Item("csnn", dataset, 10, RELEASED)
+    for dataset in LARGE:
+        yield Item("csnn", dataset, 3, RELEASED)
+    for dataset in SMALL:
+        yield Item("csnn", dataset, 10, ZEROS)
+        for model in GEOM_RIVALS if dataset in GEOM else WIKIPEDIA_RIVALS:
+            yield Item(model, dataset, 10)
+    for dataset in LARGE:
+        for model in LARGE_RIVALS:
+            yield Item(model, dataset, 10)
+
+
+AGENDA: tuple[Item, ...] = tuple(_agenda())
+
+
+def remaining(records: Sequence[Record]) -> list[tuple[Item, int]]:
+    """What is not recorded in full, with the number of runs there are."""
+    counts = [(item, item.recorded(records)) for item in AGENDA]
+    return [(item, count) for item, count in counts if count < item.runs]
+
+
+def command(items: Sequence[Item]) -> str:
+    """The command that runs some items of one setting and number of runs."""
+    item = items[0]
+    words = ["coopsheaf bench", *(f"{each.model}/{each.dataset}" for each in items)]
+    if item.setting:
+        words.append(f"--set {item.setting}")
+    if PAPER.expected_runs(item.dataset)[1] == "splits":
+        return " ".join([*words, f"--splits 0-{item.runs - 1}"])
+    loop = " ".join([*words, "--set train.seed=$seed"])
+    return f"for seed in $(seq 1 {item.runs}); do {loop}; done"

@@ -1,0 +1,124 @@
+"""What can be typed after ``python -m lab``. Imports neither PyTorch nor PyG."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from tyro.conf import Positional, arg
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The paper's tables beside our runs: on the screen, as a page, or in documents.
+
+    Examples: `python -m lab tables`, or
+    `python -m lab tables --document docs/reproduction.md README.md`.
+    """
+
+    results: Path = Path("results")
+    """Folder of the records."""
+    format: str = "markdown"
+    """markdown, latex or html (a page; see `coopsheaf report --html`)."""
+    runs: Path | None = None
+    """Of a page: where to look for folders of runs; by default runs."""
+    output: Annotated[Path | None, arg(aliases=["-o"])] = None
+    """File to write; the screen by default."""
+    datasets: tuple[str, ...] | None = None
+    """Only these datasets."""
+    models: tuple[str, ...] | None = None
+    """Only these models."""
+    document: tuple[Path, ...] = ()
+    """Instead: write the tables into the marked places of these documents."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Draw the ideas behind cooperative sheaves, each from a computed operator.
+
+    Example: `python -m lab figures docs/figures`.
+    """
+
+    output: Positional[Path]
+    """Folder to write the figures to."""
+    format: str = "svg"
+    """svg, pdf or png."""
+    force: bool = False
+    """Overwrite figures."""
+
+
+@dataclass(frozen=True)
+class Squash:
+    """Over-squashing: how deep a tree may be for a model to fit NeighborsMatch.
+
+    What is recorded already is skipped, what broke off continues.
+    Example: `python -m lab squash --depths 2-5 --models gcn csnn --figure depth.svg`.
+    """
+
+    depths: str = "2-3"
+    """Depths of the trees: 3, 2-5 or 2,4; from 2 to 8."""
+    models: tuple[str, ...] = ()
+    """gcn, gin, gat, ggnn, nsd, bunn, csnn; all by default."""
+    directions: tuple[str, ...] = ("to-root",)
+    """Of CSNN: as-released, to-root, bidirected."""
+    learners: tuple[str, ...] = ("sage",)
+    """Of CSNN's maps: sage, mlp."""
+    semantics: tuple[str, ...] = ("paper",)
+    """Of CSNN's diffusion: paper, released."""
+    budget: str = "short"
+    """short (blocks of 250 steps, 10 CPU minutes a point) or published (no cap: weeks)."""
+    minutes: float | None = None
+    """Most CPU minutes for a point; a larger number continues what a smaller one ended."""
+    seed: int = 11
+    """Seed of the parameters and of the order of the examples."""
+    report: bool = False
+    """Only show what is recorded; train nothing."""
+    figure: Path | None = None
+    """Draw accuracy by depth beside the published curves: a .svg, .pdf or .png file."""
+    document: Path | None = None
+    """Write the table between the markers of this Markdown file."""
+    results: Path = Path("results/squash")
+    """Folder of the records."""
+    work: Path = Path("runs/squash")
+    """Folder of unfinished runs."""
+    threads: int | None = None
+    """Number of CPU threads."""
+
+
+@dataclass(frozen=True)
+class NoisyPath:
+    """Over-squashing: who is heard at the end of a path of four nodes, three of them noise.
+
+    Example: `python -m lab noisy-path --seeds 10 --figure path.svg`.
+    """
+
+    seeds: int = 10
+    """Number of seeds, from 0 on; recorded ones are not run again."""
+    steps: int = 1500
+    """Optimiser steps of a seed."""
+    hidden_channels: int = 8
+    """Channels of the CSNN."""
+    values: int = 8
+    """Number of values that a node can have."""
+    learner: str = "sage"
+    """What learns the maps: sage or mlp."""
+    semantics: str = "paper"
+    """paper or released."""
+    figure: Path | None = None
+    """Draw the run of seed 0: a .svg, .pdf or .png file."""
+    document: Path | None = None
+    """Write a table of all recorded seeds between the markers of this Markdown file."""
+    results: Path = Path("results/squash")
+    """Folder of the records."""
+    threads: int | None = None
+    """Number of CPU threads."""
+
+
+Command = (
+    Annotated[Tables, tyro.conf.subcommand("tables")]
+    | Annotated[Squash, tyro.conf.subcommand("squash")]
+    | Annotated[NoisyPath, tyro.conf.subcommand("noisy-path")]
+    | Annotated[Figures, tyro.conf.subcommand("figures")]
+)

@@ -1,0 +1,202 @@
+"""Paired comparisons over splits. Imports no PyTorch.
+
+Two settings that were run on the same splits are compared split by split: the splits differ more
+from each other than the settings do, and what they have in common cancels. For n differences with
+mean δ and sample deviation s there are two intervals of 95 %:
+
+    δ ± t(n - 1) · s · sqrt(1/n)              as if the splits were independent,
+    δ ± t(n - 1) · s · sqrt(1/n + q)          for random splits of one dataset,
+
+with q the number of test nodes per training node (Nadeau and Bengio, 2003): training sets overlap,
+so the differences are alike, and the first interval is two or three times too narrow. Verdicts
+are given by the second one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from coopsheaf.report.intervals import t_quantile
+from coopsheaf.report.reference import base_name
+from coopsheaf.report.rows import Row, ablation, newest, sign_of, summarise, validation
+from coopsheaf.train.records import Record
+from lab.published import PAPER
+
+ONE_SPLIT = "one split"
+VERDICTS = ("better", "worse", "undecided")
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two settings on their common splits, in the order of the splits.
+
+    Args:
+        first, second: their test scores.
+        sign: 1, or -1 where scores are errors.
+        test_per_train: test nodes per training node.
+    """
+
+    first: tuple[float, ...]
+    second: tuple[float, ...]
+    sign: float = 1.0
+    test_per_train: float = 0.5
+
+    @property
+    def differences(self) -> tuple[float, ...]:
+        """One per split; positive where the first is better."""
+        return tuple(self.sign * (a - b) for a, b in zip(self.first, self.second, strict=True))
+
+    @property
+    def mean(self) -> float:
+        return fmean(self.differences)
+
+    @property
+    def half_width(self) -> float | None:
+        """Of the interval for independent splits; ``None`` for a single split."""
+        return self._half(0.0)
+
+    @property
+    def corrected_half_width(self) -> float | None:
+        """Of the interval for random splits of one dataset."""
+        return self._half(self.test_per_train)
+
+    @property
+    def verdict(self) -> str:
+        """``"better"`` or ``"worse"`` if the corrected interval excludes zero."""
+        half = self.corrected_half_width
+        if half is None:
+            return ONE_SPLIT
+        if abs(self.mean) <= half:
+            return "undecided"
+        return "better" if self.mean > 0 else "worse"
+
+    def _half(self, more: float) -> float | None:
+        n = len(self.differences)
+        if n < 2:
+            return None
+        return t_quantile(n - 1) * stdev(self.differences) * (1 / n + more) ** 0.5
+
+
+def compare(first: Row, second: Row) -> Paired | None:
+    """The first against the second on the splits where both have a test score.
+
+    ``None`` if there are none, or if the runs differ in seeds: equal seeds have nothing in common.
+    """
+    if first.column != second.column:
+        raise ValueError(f"rows of different data: {first.column} and {second.column}")
+    if first.over != "splits":
+        return None
+    ours, theirs = first.test_by_run, second.test_by_run
+    common = sorted(ours.keys() & theirs.keys())
+    if not common:
+        return None
+    a, b = (tuple(side[split] for split in common) for side in (ours, theirs))
+    table = PAPER.table_with(base_name(first.dataset))
+    return Paired(a, b, sign_of(first.metric), table.test_per_train if table else 0.5)
+
+
+def standard_error(row: Row) -> float | None:
+    """Of the mean test score: sample deviation over the root of the runs; ``None`` for one run."""
+    return stdev(row.tests) / len(row.tests) ** 0.5 if len(row.tests) > 1 else None
+
+
+@dataclass(frozen=True)
+class Question:
+    """What two settings that are alike in everything else differ in.
+
+    Args:
+        name: of its place in a document.
+        first, second: what the two are called.
+        is_first, is_second: which records belong to them.
+        ignored: settings of the model in which the two may differ.
+    """
+
+    name: str
+    first: str
+    second: str
+    is_first: Callable[[Record], bool]
+    is_second: Callable[[Record], bool]
+    ignored: tuple[str, ...]
+
+
+def _is_csnn(record: Record, semantics: str) -> bool:
+    return record.model == "csnn" and record.semantics == semantics and not ablation(record)
+
+
+def _has_zeros(record: Record) -> bool:
+    return record.semantics == "paper" and ablation(record) == "exact zeros"
+
+
+QUESTIONS: tuple[Question, ...] = (
+    Question(
+        "order",
+        "paper's order",
+        "released order",
+        lambda r: _is_csnn(r, "paper"),
+        lambda r: _is_csnn(r, "released"),
+        ("semantics",),
+    ),
+    Question(
+        "maps",
+        "learned maps",
+        "identity maps",
+        lambda r: _is_csnn(r, "paper"),
+        lambda r: r.model == "csnn-identity" and r.semantics == "paper",
+        ("name", "orthogonal", "scale"),
+    ),
+    Question(
+        "scales",
+        "exact zeros",
+        "positive scales",
+        _has_zeros,
+        lambda r: _is_csnn(r, "paper"),
+        ("scale",),
+    ),
+)
+
+Pair = tuple[Row, Row, Paired]
+
+
+def twins(question: Question, records: Iterable[Record]) -> list[Pair]:
+    """Pairs of settings that a question compares, on graphs whose edges go both ways.
+
+    Only the newest version of a model counts. Of a dataset's pairs those with the most common
+    splits are kept, the best first by their two mean validation scores together.
+    """
+    sides: tuple[dict[str, list[Record]], dict[str, list[Record]]] = ({}, {})
+    for record in newest(records):
+        if record.processing.get("direction") != "undirected":
+            continue
+        for side, belongs in zip(sides, (question.is_first, question.is_second), strict=True):
+            if belongs(record):
+                side.setdefault(_likeness(record, question.ignored), []).append(record)
+    found: dict[object, list[Pair]] = {}
+    for likeness in (key for key in sides[0] if key in sides[1]):
+        for first in summarise(sides[0][likeness], PAPER):
+            for second in summarise(sides[1][likeness], PAPER):
+                paired = compare(first, second)
+                if paired is not None:
+                    found.setdefault(first.column, []).append((first, second, paired))
+    kept = []
+    for pairs in found.values():
+        pairs.sort(key=_worth, reverse=True)
+        most = len(pairs[0][2].differences)
+        kept += [pair for pair in pairs if len(pair[2].differences) == most]
+    return kept
+
+
+def _likeness(record: Record, ignored: Sequence[str]) -> str:
+    """What two records must share to be twins: data, seed and all settings but those ignored."""
+    settings = {key: value for key, value in record.config.items() if key != "recipe"}
+    model = settings.get("model", {})
+    settings["model"] = {key: value for key, value in model.items() if key not in ignored}
+    data = (record.dataset, record.dataset_checksum, record.dataset_remark, record.metric)
+    return json.dumps([settings, data, record.seed], sort_keys=True)
+
+
+def _worth(pair: Pair) -> tuple[int, float]:
+    first, second, paired = pair
+    return len(paired.differences), validation(first) + validation(second)

@@ -1,0 +1,1 @@
+"""The ideas behind cooperative sheaves, drawn from computed operators."""

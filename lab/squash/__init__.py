@@ -1,0 +1,1 @@
+"""Over-squashing on trees: the NeighborsMatch experiment of the paper."""

@@ -1,1 +1,0 @@
-"""Benchmarks: recipes, runs over splits, their records, published numbers, tables."""

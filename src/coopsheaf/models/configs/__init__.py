@@ -1,1 +1,0 @@
-"""Settings of the models, one file per family. Imports no PyTorch until a model is built."""

@@ -1,0 +1,36 @@
+"""The mathematics: graphs, sheaves, their Laplacians as operators. Knows nothing of learning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coopsheaf.lazy import attach
+
+if TYPE_CHECKING:
+    from coopsheaf.sheaves.diffusion import paper_diffusion as paper_diffusion
+    from coopsheaf.sheaves.diffusion import released_diffusion as released_diffusion
+    from coopsheaf.sheaves.graph import Graph as Graph
+    from coopsheaf.sheaves.laplacian import coboundary as coboundary
+    from coopsheaf.sheaves.laplacian import in_laplacian as in_laplacian
+    from coopsheaf.sheaves.laplacian import out_laplacian as out_laplacian
+    from coopsheaf.sheaves.laplacian import sheaf_laplacian as sheaf_laplacian
+    from coopsheaf.sheaves.operator import Operator as Operator
+    from coopsheaf.sheaves.orthogonal import Cayley as Cayley
+    from coopsheaf.sheaves.orthogonal import Euler as Euler
+    from coopsheaf.sheaves.orthogonal import ExpScale as ExpScale
+    from coopsheaf.sheaves.orthogonal import Householder as Householder
+    from coopsheaf.sheaves.orthogonal import MatrixExponential as MatrixExponential
+    from coopsheaf.sheaves.orthogonal import Orthogonal as Orthogonal
+    from coopsheaf.sheaves.orthogonal import RectifiedScale as RectifiedScale
+    from coopsheaf.sheaves.orthogonal import Scale as Scale
+    from coopsheaf.sheaves.orthogonal import SoftplusScale as SoftplusScale
+    from coopsheaf.sheaves.orthogonal import UnitScale as UnitScale
+    from coopsheaf.sheaves.sheaf import ConformalMaps as ConformalMaps
+    from coopsheaf.sheaves.sheaf import DirectedSheaf as DirectedSheaf
+    from coopsheaf.sheaves.sheaf import FlatSheaf as FlatSheaf
+    from coopsheaf.sheaves.sheaf import Sheaf as Sheaf
+    from coopsheaf.sheaves.spectral import dirichlet_energy as dirichlet_energy
+    from coopsheaf.sheaves.spectral import harmonic_space as harmonic_space
+    from coopsheaf.sheaves.spectral import spectrum as spectrum
+
+__getattr__, __dir__, __all__ = attach(__name__)

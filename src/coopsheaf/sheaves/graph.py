@@ -1,0 +1,400 @@
+"""The prepared graph: an ``edge_index`` sorted both ways, built once by whoever owns the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import GetAttrKey, register_pytree_node
+from torch_geometric import EdgeIndex
+
+from coopsheaf.checks import check_int
+from coopsheaf.tensor_checks import check_tensor
+
+Derived = TypeVar("Derived")
+
+
+class CSR(NamedTuple):
+    """A compressed list of edges, grouped by one of their ends.
+
+    Row ``i`` holds positions ``ptr[i]:ptr[i + 1]``; there, ``other`` is the node at the other end
+    and ``edge`` the edge's position in the original list.
+    """
+
+    ptr: Tensor  # (n + 1,)
+    other: Tensor  # (m,)
+    edge: Tensor  # (m,)
+
+    def take(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """The entries of some rows, one row after the other.
+
+        Args:
+            nodes: ``(k,)`` rows.
+
+        Returns:
+            The positions of the entries in this list, and for each the place of its row in
+            ``nodes``, both ``(entries,)``.
+        """
+        start = self.ptr[nodes]
+        count = self.ptr[nodes + 1] - start
+        places = torch.arange(nodes.numel(), device=nodes.device)
+        place = torch.repeat_interleave(places, count)
+        before = count.cumsum(0) - count  # entries of earlier rows
+        entry = torch.arange(place.numel(), device=nodes.device)
+        return entry + (start - before)[place], place
+
+
+class Degrees(NamedTuple):
+    """Edges at each node, or the sums of their weights."""
+
+    into: Tensor  # (n,)
+    out: Tensor  # (n,)
+
+
+class Subgraph(NamedTuple):
+    """Some nodes of a graph and edges among them."""
+
+    graph: Graph  # k nodes, e edges
+    nodes: Tensor  # (k,) which nodes of the whole graph
+    edge: Tensor  # (e,) which edges of the whole graph
+
+
+class Graph:
+    """A directed graph with its edges grouped by target and by source.
+
+    Sorting the edges is the one part of a forward pass that depends on nothing learned. Build a
+    ``Graph`` once and pass it wherever an ``edge_index`` is accepted::
+
+        graph = Graph(data.edge_index, data.num_nodes)
+        for _ in range(epochs):
+            out = model(data.x, graph)
+
+    An edge (j, i) of ``edge_index`` carries information from its source ``edge_index[0] = j`` to
+    its target ``edge_index[1] = i``. Self-loops, parallel edges and isolated nodes are kept as
+    they are, and nothing is symmetrised.
+
+    A graph that was cut out of another one (:meth:`subgraph`) knows in ``whole`` the degrees that
+    its nodes have there. ``in_degree`` and ``out_degree`` still count the edges that are here.
+
+    Args:
+        edge_index: ``(2, m)`` integers in ``[0, num_nodes)``.
+        num_nodes: the number n of nodes; the largest index plus one if not given.
+    """
+
+    source: Tensor  # (m,)
+    target: Tensor  # (m,)
+    by_target: CSR
+    by_source: CSR
+    whole: Degrees | None
+    _memo: dict[str, Any]
+
+    __slots__ = ("_memo", "by_source", "by_target", "source", "target", "whole")
+
+    def __init__(self, edge_index: Tensor, num_nodes: int | None = None) -> None:
+        edge_index = _check_edge_index(edge_index)
+        num_nodes = _check_num_nodes(edge_index, num_nodes)
+        source, target = edge_index[0], edge_index[1]
+        self._fill(
+            source,
+            target,
+            _compress(target, source, num_nodes),
+            _compress(source, target, num_nodes),
+        )
+
+    @property
+    def edge_index(self) -> Tensor:
+        """The edges in their original order, ``(2, m)``."""
+        return torch.stack([self.source, self.target])
+
+    @property
+    def num_nodes(self) -> int:
+        return self.by_target.ptr.shape[0] - 1
+
+    @property
+    def num_edges(self) -> int:
+        return self.source.numel()
+
+    @property
+    def device(self) -> torch.device:
+        return self.source.device
+
+    @property
+    def in_degree(self) -> Tensor:
+        """Number of edges into each node, ``(n,)``."""
+        return self.by_target.ptr.diff()
+
+    @property
+    def out_degree(self) -> Tensor:
+        """Number of edges out of each node, ``(n,)``."""
+        return self.by_source.ptr.diff()
+
+    def reverse(self) -> Graph:
+        """The same edges in the other direction; nothing is sorted again."""
+        whole = None if self.whole is None else Degrees(self.whole.out, self.whole.into)
+        return self._build(self.target, self.source, self.by_source, self.by_target, whole)
+
+    def subgraph(self, nodes: Tensor, whole: Degrees | None = None) -> Subgraph:
+        """The edges among some of the nodes, which are numbered in the order of ``nodes``.
+
+        Args:
+            nodes: ``(k,)`` different nodes.
+            whole: the degrees of all nodes that the new graph shall remember; the numbers of their
+                edges if not given. With edge weights they are sums of weights.
+        """
+        place = place_nodes(nodes, self.num_nodes)
+        position, target = self.by_target.take(nodes)
+        source = place[self.by_target.other[position]]
+        kept = (source >= 0).nonzero().squeeze(1)
+        source, target = source[kept], target[kept]
+        ptr = torch.searchsorted(target, torch.arange(nodes.numel() + 1, device=self.device))
+        rows = CSR(ptr, source, torch.arange(source.numel(), device=self.device))
+        if whole is None:
+            whole = self.whole or Degrees(self.in_degree, self.out_degree)
+        graph = self._build(
+            source,
+            target,
+            rows,
+            _compress(source, target, nodes.numel()),
+            Degrees(whole.into[nodes], whole.out[nodes]),
+        )
+        return Subgraph(graph, nodes, self.by_target.edge[position[kept]])
+
+    def part_of(self, whole: Degrees) -> Graph:
+        """This graph as a part of a larger one in which its nodes have these degrees."""
+        n = self.num_nodes
+        for name, degree in zip(("into", "out"), whole, strict=True):
+            if degree.shape != (n,):
+                raise ValueError(
+                    f"`whole.{name}` must have shape ({n},), one degree per node; "
+                    f"got {tuple(degree.shape)}"
+                )
+        parts = (self.source, self.target, self.by_target, self.by_source)
+        return self._build(*parts, Degrees(*whole))
+
+    def remember(self, name: str, make: Callable[[Graph], Derived]) -> Derived:
+        """What ``make`` derives from this graph, derived at the first call and kept under ``name``.
+
+        For what depends on nothing learned. Compilers see ``make`` itself.
+        """
+        if torch.compiler.is_compiling():
+            return make(self)
+        if name not in self._memo:
+            # What is kept must be of use in training, whoever asks for it first.
+            with torch.inference_mode(False), torch.no_grad():
+                self._memo[name] = make(self)
+        return self._memo[name]
+
+    def with_self_loops(self) -> Graph:
+        """This graph with one more edge from every node to itself, after all others.
+
+        Loops that are there already stay: such a node then has two. Nothing is sorted again.
+        """
+        return self.remember("self-loops", _add_self_loops)
+
+    def partners(self) -> Tensor:
+        """Where the reverse of each edge is, ``(m,)``: for edge e = j→i an edge i→j.
+
+        Every edge must be there both ways; parallel edges are paired in the order in which they
+        are listed, and a self-loop is its own partner.
+        """
+        return self.remember("partners", _find_partners)
+
+    def to(self, device: torch.device | str) -> Graph:
+        """A copy on another device."""
+        return self._build(
+            self.source.to(device),
+            self.target.to(device),
+            CSR(*(part.to(device) for part in self.by_target)),
+            CSR(*(part.to(device) for part in self.by_source)),
+            None if self.whole is None else Degrees(*(part.to(device) for part in self.whole)),
+        )
+
+    @classmethod
+    def _build(
+        cls,
+        source: Tensor,
+        target: Tensor,
+        by_target: CSR,
+        by_source: CSR,
+        whole: Degrees | None = None,
+    ) -> Graph:
+        graph = object.__new__(cls)
+        graph._fill(source, target, by_target, by_source, whole)
+        return graph
+
+    def _fill(
+        self,
+        source: Tensor,
+        target: Tensor,
+        by_target: CSR,
+        by_source: CSR,
+        whole: Degrees | None = None,
+    ) -> None:
+        object.__setattr__(self, "source", source)
+        object.__setattr__(self, "target", target)
+        object.__setattr__(self, "by_target", by_target)
+        object.__setattr__(self, "by_source", by_source)
+        object.__setattr__(self, "whole", whole)
+        object.__setattr__(self, "_memo", {})
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(
+            f"a Graph does not change: build a new one instead of setting {name!r}"
+        )
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Graph does not change: {name!r} cannot be deleted")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Copies and pickles are rebuilt, since attributes cannot be set one by one.
+        return self._build, tuple(getattr(self, name) for name in _PARTS)
+
+    def __repr__(self) -> str:
+        return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges})"
+
+
+_PARTS = ("source", "target", "by_target", "by_source", "whole")
+
+
+def _flatten(graph: Graph) -> tuple[list[object], None]:
+    return [getattr(graph, name) for name in _PARTS], None
+
+
+def _flatten_with_keys(graph: Graph) -> tuple[list[tuple[Any, object]], None]:
+    return [(GetAttrKey(name), getattr(graph, name)) for name in _PARTS], None
+
+
+def _unflatten(parts: Iterable[Any], context: None) -> Graph:
+    return Graph._build(*parts)
+
+
+# Lets torch.export take a Graph as an argument.
+register_pytree_node(
+    Graph,
+    _flatten,
+    _unflatten,
+    serialized_type_name="coopsheaf.Graph",
+    flatten_with_keys_fn=_flatten_with_keys,
+)
+
+
+def as_graph(edge_index: Tensor | Graph, num_nodes: int | None = None) -> Graph:
+    """Prepare ``edge_index`` unless it is prepared already."""
+    if not isinstance(edge_index, Graph):
+        return Graph(edge_index, num_nodes)
+    if num_nodes is not None and edge_index.num_nodes != num_nodes:
+        raise ValueError(
+            f"`edge_index` is a graph of {edge_index.num_nodes} nodes; expected {num_nodes} nodes"
+        )
+    return edge_index
+
+
+def _add_self_loops(graph: Graph) -> Graph:
+    nodes = torch.arange(graph.num_nodes, device=graph.device)
+
+    def insert(csr: CSR) -> CSR:
+        # Row i moves up by i places; its loop comes last.
+        degree = csr.ptr.diff()
+        kept = torch.arange(csr.other.shape[0], device=graph.device)
+        kept = kept + torch.repeat_interleave(nodes, degree, output_size=csr.other.shape[0])
+        loop = csr.ptr[1:] + nodes
+        place = torch.cat([kept, loop])
+        other = torch.empty_like(place).scatter(0, place, torch.cat([csr.other, nodes]))
+        edge = torch.cat([csr.edge, graph.num_edges + nodes])
+        edge = torch.empty_like(place).scatter(0, place, edge)
+        return CSR(csr.ptr + torch.arange(graph.num_nodes + 1, device=graph.device), other, edge)
+
+    return Graph._build(
+        torch.cat([graph.source, nodes]),
+        torch.cat([graph.target, nodes]),
+        insert(graph.by_target),
+        insert(graph.by_source),
+        None if graph.whole is None else Degrees(graph.whole.into + 1, graph.whole.out + 1),
+    )
+
+
+def _find_partners(graph: Graph) -> Tensor:
+    # The k-th edge by (source, target) is the reverse of the k-th by (target, source).
+    there = graph.source * graph.num_nodes + graph.target
+    back = graph.target * graph.num_nodes + graph.source
+    there, order = torch.sort(there, stable=True)
+    back, reverse_order = torch.sort(back, stable=True)
+    rule = "`edge_index` must hold every edge both ways"
+    if torch.compiler.is_compiling():
+        torch._assert_async((there == back).all(), rule)
+    elif not torch.equal(there, back):
+        hint = "add the reverse edges (data.direction=undirected)"
+        raise ValueError(f"{rule}; {missing_reverse(graph)}; {hint}")
+    return torch.empty_like(order).scatter(0, order, reverse_order)
+
+
+def missing_reverse(graph: Graph) -> str:
+    """Which edge of a graph is not there both ways, for an error."""
+    n = graph.num_nodes
+    alone = ~torch.isin(graph.target * n + graph.source, graph.source * n + graph.target)
+    if alone.any():
+        k = int(alone.nonzero()[0])
+        u, v = int(graph.source[k]), int(graph.target[k])
+        return f"({u}, {v}) is there without its reverse ({v}, {u})"
+    return "a parallel edge occurs more often in one direction than in the other"
+
+
+def _check_edge_index(edge_index: object) -> Tensor:
+    tensor = check_tensor("edge_index", edge_index)
+    if isinstance(tensor, EdgeIndex):
+        tensor = tensor.as_tensor()
+    if tensor.layout != torch.strided or tensor.dim() != 2 or tensor.shape[0] != 2:
+        raise ValueError(
+            "`edge_index` must be a dense tensor of shape (2, m): sources above targets; "
+            f"got shape {tuple(tensor.shape)}, layout {tensor.layout}"
+        )
+    if tensor.dtype not in (torch.int64, torch.int32):
+        raise ValueError(f"`edge_index` must have dtype int64 or int32; got {tensor.dtype}")
+    return tensor.long().clone()  # the caller may go on writing into theirs
+
+
+def _check_num_nodes(edge_index: Tensor, num_nodes: int | None) -> int:
+    if torch.compiler.is_compiling() and num_nodes is not None:
+        # Reading values would break the compiled graph; this check is made when it runs.
+        inside = (edge_index >= 0).all() & (edge_index < num_nodes).all()
+        torch._assert_async(inside, "`edge_index` must hold node indices in [0, number of nodes)")
+        return num_nodes
+    low, high = (v.item() for v in edge_index.aminmax()) if edge_index.numel() else (0, -1)
+    if low < 0:
+        raise ValueError(f"`edge_index` must not hold negative node indices; got {low}")
+    if num_nodes is None:
+        return int(high) + 1
+    num_nodes = check_int("num_nodes", num_nodes, minimum=0)
+    if high >= num_nodes:
+        raise ValueError(
+            f"`edge_index` must hold node indices below the number of nodes, {num_nodes}; "
+            f"got {high}"
+        )
+    return num_nodes
+
+
+def place_nodes(nodes: object, num_nodes: int) -> Tensor:
+    """The place of every node of a graph in a list of some of them, ``(n,)``; -1 if not there."""
+    chosen = check_tensor("nodes", nodes)
+    if chosen.dtype != torch.int64 or chosen.dim() != 1:
+        raise ValueError(
+            "`nodes` must be an int64 tensor of shape (k,); "
+            f"got {chosen.dtype} of shape {tuple(chosen.shape)}"
+        )
+    if chosen.numel():
+        low, high = (int(value) for value in chosen.aminmax())
+        if low < 0 or high >= num_nodes:
+            raise ValueError(f"`nodes` must be in [0, {num_nodes}); got {low} to {high}")
+    own = torch.arange(chosen.numel(), device=chosen.device)
+    place = torch.full((num_nodes,), -1, device=chosen.device).scatter(0, chosen, own)
+    if not torch.equal(place[chosen], own):
+        raise ValueError("`nodes` must be different from each other; some occur twice")
+    return place
+
+
+def _compress(rows: Tensor, others: Tensor, num_nodes: int) -> CSR:
+    ordered, edge = torch.sort(rows, stable=True)
+    bounds = torch.arange(num_nodes + 1, device=rows.device)
+    return CSR(torch.searchsorted(ordered, bounds), others[edge], edge)

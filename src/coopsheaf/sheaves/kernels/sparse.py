@@ -1,0 +1,272 @@
+"""The sparse product: the one operation in which nodes meet their neighbours.
+
+Two custom operators that are each other's derivatives, so that they differentiate any number of
+times, compile with ``fullgraph=True`` and export:
+
+* ``sparse_product``: y_i = Σ_{e = (j→i)} B_e x_j, a block-sparse matrix times a tall one;
+* ``edge_products``: G_e = g_i x_jᵀ for e = (j→i), an outer product sampled at the edges.
+
+Neither allocates anything of size edges × block × columns.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from coopsheaf.sheaves.graph import CSR, Graph
+
+# Edge-wise work that no library product covers is done in slices of about this many numbers.
+SLICE_NUMEL = 1 << 20
+
+
+def sparse_product(x: Tensor, graph: Graph, blocks: Tensor | None = None) -> Tensor:
+    r"""Sum over incoming edges: :math:`y_i = \sum_{e = (j \to i)} B_e\, x_j`.
+
+    Args:
+        x: ``(n, b, c)``.
+        graph: the graph of n nodes and m edges.
+        blocks: ``(m, b, b)``, in the order of the edges; identities if not given.
+
+    Returns:
+        ``(n, b, c)``.
+    """
+    arrays = (*graph.by_target, *graph.by_source)
+    if blocks is None:
+        # Identity blocks treat all b·c columns alike: one scalar product of that width.
+        flat = x.flatten(1).unsqueeze(1)  # (n, 1, b·c)
+        return _multiply_dual(flat, None, arrays).reshape(x.shape)
+    return _multiply_dual(x, blocks.to(x.dtype), arrays)
+
+
+def edge_products(g: Tensor, x: Tensor, graph: Graph) -> Tensor:
+    r"""What the two ends of every edge give together: :math:`G_e = g_i x_j^\top`, e = (j→i).
+
+    For b = 1 the dot products of the columns, as attention scores them.
+
+    Args:
+        g: ``(n, b, c)``, taken at the targets.
+        x: ``(n, b, c)`` of the same dtype, taken at the sources.
+        graph: the graph of n nodes and m edges.
+
+    Returns:
+        ``(m, b, b)``, in the order of the edges.
+    """
+    arrays = (*graph.by_target, *graph.by_source)
+    if forward_ad._current_level < 0:
+        return _edge_products(g, x, *arrays)
+    g, g_tangent = forward_ad.unpack_dual(g)
+    x, x_tangent = forward_ad.unpack_dual(x)
+    out = _edge_products(g, x, *arrays)
+    if g_tangent is None and x_tangent is None:
+        return out
+    tangent = torch.zeros_like(out)
+    if g_tangent is not None:
+        tangent = tangent + _edge_products(g_tangent, x, *arrays)
+    if x_tangent is not None:
+        tangent = tangent + _edge_products(g, x_tangent, *arrays)
+    return forward_ad.make_dual(out, tangent)
+
+
+def neighbour_sums(x: Tensor, csr: CSR, weight: Tensor | None = None) -> Tensor:
+    """Sum over the edges of each row, ``(n, c)``, without a derivative: for those who write their
+    own. ``weight`` is ``(m,)``, in the order of the edges."""
+    blocks = None if weight is None else weight[:, None, None]
+    return _multiply(x.unsqueeze(1), blocks, *csr).squeeze(1)
+
+
+def _multiply_dual(x: Tensor, blocks: Tensor | None, arrays: tuple[Tensor, ...]) -> Tensor:
+    """The product, with forward-mode derivatives by the product rule.
+
+    A custom operator would drop tangents without a word.
+    """
+    if forward_ad._current_level < 0:
+        return _sparse_product(x, blocks, *arrays)
+    x, x_tangent = forward_ad.unpack_dual(x)
+    blocks_tangent = None
+    if blocks is not None:
+        blocks, blocks_tangent = forward_ad.unpack_dual(blocks)
+    out = _sparse_product(x, blocks, *arrays)
+    if x_tangent is None and blocks_tangent is None:
+        return out
+    tangent = torch.zeros_like(out)
+    if x_tangent is not None:
+        tangent = tangent + _sparse_product(x_tangent, blocks, *arrays)
+    if blocks_tangent is not None:
+        tangent = tangent + _sparse_product(x, blocks_tangent, *arrays)
+    return forward_ad.make_dual(out, tangent)
+
+
+@torch.library.custom_op("coopsheaf::sparse_product", mutates_args=())
+def _sparse_product(
+    x: Tensor,
+    blocks: Tensor | None,
+    ptr: Tensor,
+    other: Tensor,
+    edge: Tensor,
+    ptr_t: Tensor,
+    other_t: Tensor,
+    edge_t: Tensor,
+) -> Tensor:
+    # Autocast reaches into custom operators; here it would ask for a product that does not exist.
+    with torch.autocast(x.device.type, enabled=False):
+        return _multiply(x, blocks, ptr, other, edge)
+
+
+@torch.library.custom_op("coopsheaf::edge_products", mutates_args=())
+def _edge_products(
+    g: Tensor,
+    x: Tensor,
+    ptr: Tensor,
+    other: Tensor,
+    edge: Tensor,
+    ptr_t: Tensor,
+    other_t: Tensor,
+    edge_t: Tensor,
+) -> Tensor:
+    with torch.autocast(x.device.type, enabled=False):
+        return _sample(g, x, ptr, other, edge)
+
+
+@_sparse_product.register_fake
+def _(x: Tensor, blocks: Tensor | None, *arrays: Tensor) -> Tensor:
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+@_edge_products.register_fake
+def _(g: Tensor, x: Tensor, ptr: Tensor, other: Tensor, *arrays: Tensor) -> Tensor:
+    return x.new_empty(other.shape[0], x.shape[1], x.shape[1])
+
+
+def _save_product(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    x, blocks, *arrays = inputs
+    # Without blocks nothing but the graph is needed to go back.
+    ctx.save_for_backward(None if blocks is None else x, blocks, *arrays)
+
+
+def _product_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    x, blocks, *arrays = ctx.saved_tensors
+    grad_x = grad_blocks = None
+    if ctx.needs_input_grad[0]:
+        turned = None if blocks is None else blocks.mT
+        grad_x = _sparse_product(grad, turned, *arrays[3:], *arrays[:3])
+    if ctx.needs_input_grad[1]:
+        grad_blocks = _edge_products(grad, x, *arrays)
+    return grad_x, grad_blocks, *([None] * 6)
+
+
+def _save_edge_products(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _edge_products_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    g, x, *arrays = ctx.saved_tensors
+    grad_g = grad_x = None
+    if ctx.needs_input_grad[0]:
+        grad_g = _sparse_product(x, grad, *arrays)
+    if ctx.needs_input_grad[1]:
+        grad_x = _sparse_product(g, grad.mT, *arrays[3:], *arrays[:3])
+    return grad_g, grad_x, *([None] * 6)
+
+
+_sparse_product.register_autograd(_product_backward, setup_context=_save_product)
+_edge_products.register_autograd(_edge_products_backward, setup_context=_save_edge_products)
+
+
+def _multiply(x: Tensor, blocks: Tensor | None, ptr: Tensor, other: Tensor, edge: Tensor) -> Tensor:
+    n, b, c = x.shape
+    if other.numel() == 0 or x.numel() == 0:
+        return torch.zeros_like(x, memory_format=torch.contiguous_format)
+    # The CPU's sparse products know no half precision.
+    halved = x.dtype in (torch.bfloat16, torch.float16) and not x.is_cuda
+    work = x.to(torch.float32 if halved else x.dtype).contiguous()
+    values = None if blocks is None else blocks.to(work.dtype)[edge]  # in the order of the rows
+    if b == 1 and _has_bags(work):
+        # The sums of an embedding bag: the same numbers as the CSR product, several times faster.
+        weights = None if values is None else values.view(-1)
+        bag = F.embedding_bag(
+            other,
+            work.view(n, c),
+            ptr,
+            mode="sum",
+            per_sample_weights=weights,
+            include_last_offset=True,
+        )
+        return bag.view(n, b, c).to(x.dtype)
+    if values is None:
+        values = work.new_ones(other.numel(), 1, 1)
+    if b == 1:
+        _silence_beta_warning()
+        matrix = torch.sparse_csr_tensor(
+            ptr, other, values.view(-1), (n, n), check_invariants=False
+        )
+        out = matrix @ work.view(n, c)
+    elif _has_block_product(work):
+        _silence_beta_warning()
+        matrix = torch.sparse_bsr_tensor(ptr, other, values, (n * b, n * b), check_invariants=False)
+        out = matrix @ work.view(n * b, c)
+    else:
+        out = torch.zeros_like(work)
+        rows = _rows(ptr, other)
+        for part in _slices(other.numel(), b * c):
+            out.index_add_(0, rows[part], values[part] @ work[other[part]])
+    return out.view(n, b, c).to(x.dtype)
+
+
+def _sample(g: Tensor, x: Tensor, ptr: Tensor, other: Tensor, edge: Tensor) -> Tensor:
+    n, b, c = x.shape
+    out = x.new_empty(other.numel(), b, b)
+    if other.numel() == 0:
+        return out
+    known = x.dtype in (torch.float32, torch.float64) and other.numel() <= n * n
+    if _has_block_product(x) and known:
+        # Entry by entry of the blocks: a product sampled at a sparse pattern, in one library call
+        # (which bears parallel edges, but no more of them than the matrix has entries).
+        _silence_beta_warning()
+        zeros = x.new_zeros(other.numel())
+        pattern = torch.sparse_csr_tensor(ptr, other, zeros, (n, n), check_invariants=False)
+        columns = [x[:, q].contiguous().T for q in range(b)]  # (c, n)
+        for p in range(b):
+            rows = g[:, p].to(x.dtype).contiguous()  # (n, c)
+            for q in range(b):
+                sampled = torch.sparse.sampled_addmm(pattern, rows, columns[q], beta=0.0)
+                out[edge, p, q] = sampled.values()
+        return out
+    ends = _rows(ptr, other)
+    for part in _slices(other.numel(), b * c):
+        out[edge[part]] = g[ends[part]] @ x[other[part]].mT
+    return out
+
+
+def _rows(ptr: Tensor, other: Tensor) -> Tensor:
+    """The row of every entry of a compressed list, ``(m,)``."""
+    nodes = torch.arange(ptr.numel() - 1, device=ptr.device)
+    return torch.repeat_interleave(nodes, ptr.diff(), output_size=other.numel())
+
+
+def _slices(num_edges: int, width: int) -> list[slice]:
+    step = max(1, SLICE_NUMEL // max(1, width))
+    return [slice(start, start + step) for start in range(0, num_edges, step)]
+
+
+def _has_bags(work: Tensor) -> bool:
+    return work.device.type == "cpu"
+
+
+def _has_block_product(work: Tensor) -> bool:
+    return work.device.type == "cpu" and torch.backends.mkl.is_available()
+
+
+@cache
+def _silence_beta_warning() -> None:
+    """PyTorch says once per process that compressed sparse tensors are in beta: heard."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = torch.ones(1, dtype=torch.int64)
+        torch.sparse_csr_tensor(torch.tensor([0, 1]), one - 1, one, (1, 1), check_invariants=False)

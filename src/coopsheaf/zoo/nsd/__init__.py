@@ -1,0 +1,70 @@
+"""Neural Sheaf Diffusion (Bodnar et al., NeurIPS 2022): maps at the ends of edges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from coopsheaf.lazy import attach
+from coopsheaf.models.info import ModelInfo
+
+if TYPE_CHECKING:
+    from coopsheaf.zoo.nsd.conv import NSDConv as NSDConv
+    from coopsheaf.zoo.nsd.edge_maps import DiagonalMaps as DiagonalMaps
+    from coopsheaf.zoo.nsd.edge_maps import EdgeLearner as EdgeLearner
+    from coopsheaf.zoo.nsd.edge_maps import EdgeMaps as EdgeMaps
+    from coopsheaf.zoo.nsd.edge_maps import GeneralMaps as GeneralMaps
+    from coopsheaf.zoo.nsd.edge_maps import IdentityMaps as IdentityMaps
+    from coopsheaf.zoo.nsd.edge_maps import OrthogonalMaps as OrthogonalMaps
+    from coopsheaf.zoo.nsd.network import NSD as NSD
+
+_PAPER = "Bodnar et al., NeurIPS 2022"
+
+# What the simpler maps have no use for keeps the network's default and is no setting.
+_NO_LEARNER = {"map_act": "tanh", "sparse_learner": False, "maps_once": False}
+_NO_BUNDLE = {"orthogonal": "householder", "learn_weights": None}
+
+
+def _info(name: str, description: str, **options: Any) -> ModelInfo:
+    return ModelInfo(
+        name,
+        "coopsheaf.zoo.nsd.network:NSD",
+        description,
+        _PAPER,
+        directed=False,
+        edge_weight=True,
+        **options,
+    )
+
+
+INFOS = (
+    _info(
+        "nsd-diag",
+        "Neural Sheaf Diffusion, diagonal maps",
+        fixed={"maps": "diagonal", **_NO_BUNDLE},
+    ),
+    _info(
+        "nsd-orthogonal",
+        "Neural Sheaf Diffusion, O(d) maps",
+        fixed={"maps": "orthogonal"},
+        defaults={"learn_weights": True},
+    ),
+    _info(
+        "nsd-general",
+        "Neural Sheaf Diffusion, general maps",
+        fixed={"maps": "general", **_NO_BUNDLE},
+    ),
+    _info(
+        "nsd-identity",
+        "NSD with every map the identity",
+        fixed={"maps": "identity", **_NO_LEARNER, **_NO_BUNDLE},
+    ),
+    _info(
+        # Weights are a part of the sheaf as well: none are learned.
+        "nsd-random",
+        "NSD with random orthogonal maps, not trained",
+        fixed={"maps": "orthogonal", "learn_weights": False},
+        train_maps=False,
+    ),
+)
+
+__getattr__, __dir__, __all__ = attach(__name__)

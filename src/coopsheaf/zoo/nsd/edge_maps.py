@@ -1,0 +1,337 @@
+r"""Restriction maps at the ends of edges, and what learns them.
+
+An undirected graph is given with every edge both ways and without self-loops. Edge e = j→i carries
+the map of its *target* i, :math:`F_e = F_{i \unlhd \{i,j\}}`; the map of the other end is that of
+the reverse edge. The Laplacian that the maps define is
+
+.. math:: L(X)_i = \sum_{e = j \to i} w_e F_e^\top (F_e x_i - F_{\bar e} x_j).
+
+A kind of maps (:class:`EdgeMaps`) says how many free numbers one map takes, how they become a map
+and how the Laplacian is computed best.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd import forward_ad
+
+from coopsheaf.checks import check_choice, check_int
+from coopsheaf.sheaves.graph import Graph
+from coopsheaf.sheaves.kernels.diagonal import inverse_sqrt
+from coopsheaf.sheaves.laplacian import EdgeMapOperator, GraphOperator, weighted_degree
+from coopsheaf.sheaves.operator import BlockDiagonal, DirectSum, Operator, Product
+from coopsheaf.sheaves.orthogonal import Orthogonal, make_orthogonal
+
+NORMALIZATIONS = {
+    "augmented": "(D + I)^-1/2 on both sides, D the block diagonal",
+    "degree": "a number per node on both sides that depends on its degree alone",
+}
+
+# What makes maps of free numbers.
+MAP_ACTS: dict[str, Callable[[Tensor], Tensor]] = {
+    "tanh": torch.tanh,
+    "elu": F.elu,
+    "identity": nn.Identity(),
+}
+
+
+def undirected_partners(graph: Graph) -> Tensor:
+    """Where the reverse of each edge is, ``(m,)``; refuses self-loops and edges without reverse."""
+    return graph.remember("undirected", _undirected_partners)
+
+
+def _undirected_partners(graph: Graph) -> Tensor:
+    loops = graph.source == graph.target
+    rule = "`edge_index` must not hold self-loops: remove them (data.self_loops=remove)"
+    if torch.compiler.is_compiling():
+        torch._assert_async(~loops.any(), rule)
+    elif loops.any():
+        raise ValueError(f"{rule}; got one at node {int(graph.source[loops][0])}")
+    return graph.partners()
+
+
+@torch.library.custom_op("coopsheaf::at_reverse", mutates_args=())
+def _at_reverse(values: Tensor, partner: Tensor) -> Tensor:
+    return values.index_select(0, partner)
+
+
+@_at_reverse.register_fake
+def _(values: Tensor, partner: Tensor) -> Tensor:
+    return torch.empty_like(values, memory_format=torch.contiguous_format)
+
+
+def _save_partner(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+    ctx.save_for_backward(inputs[1])
+
+
+def _at_reverse_backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+    return _at_reverse(grad, *ctx.saved_tensors), None
+
+
+_at_reverse.register_autograd(_at_reverse_backward, setup_context=_save_partner)
+
+
+def at_reverse(values: Tensor, graph: Graph) -> Tensor:
+    """For each edge the values ``(m, ...)`` of its reverse.
+
+    Its derivative is itself, which PyTorch cannot know: that of its indexing adds up one by one
+    and takes several times as long.
+    """
+    partner = undirected_partners(graph)
+    if forward_ad._current_level >= 0:  # a custom operator would drop tangents without a word
+        return values.index_select(0, partner)
+    return _at_reverse(values, partner)
+
+
+class EdgeMaps(ABC):
+    """A kind of restriction maps.
+
+    Args:
+        stalk_dim: dimension d of the stalks.
+    """
+
+    def __init__(self, stalk_dim: int) -> None:
+        self.stalk_dim = check_int("stalk_dim", stalk_dim, minimum=1)
+
+    @property
+    @abstractmethod
+    def num_parameters(self) -> int:
+        """Free numbers per map."""
+
+    @abstractmethod
+    def dense(self, maps: Tensor) -> Tensor:
+        """The maps as matrices, ``(m, d, d)``."""
+
+    @abstractmethod
+    def degree(self, maps: Tensor, graph: Graph, weight: Tensor | None) -> Tensor:
+        """The block diagonal D of the Laplacian: ``(n,)``, ``(n, d)`` or ``(n, d, d)``."""
+
+    @abstractmethod
+    def unnormalized(
+        self, maps: Tensor, graph: Graph, weight: Tensor | None, degree: Tensor
+    ) -> Operator:
+        """The Laplacian L."""
+
+    def make(self, parameters: Tensor) -> Tensor:
+        """``(m, num_parameters)`` numbers, as the activation leaves them, to maps."""
+        return parameters
+
+    def degree_factor(self) -> int:
+        """What multiplies the degree in the ``"degree"`` normalisation."""
+        raise ValueError(f"`normalization` must be 'augmented' or None for {self}; got 'degree'")
+
+    def check_normalization(self, normalization: str | None) -> str | None:
+        if normalization is not None:
+            check_choice("normalization", normalization, NORMALIZATIONS)
+        if normalization == "degree":
+            self.degree_factor()
+        return normalization
+
+    def laplacian(
+        self, maps: Tensor, graph: Graph, weight: Tensor | None, normalization: str | None
+    ) -> Operator:
+        r"""The Laplacian of the sheaf with these maps and edge weights.
+
+        Normalised it is :math:`R L R`, and computed in that order: R acts at the nodes, so that no
+        root is gathered at the edges.
+        """
+        undirected_partners(graph)
+        degree = self.degree(maps, graph, weight)
+        laplacian = self.unnormalized(maps, graph, weight, degree)
+        if self.check_normalization(normalization) is None:
+            return laplacian
+        if normalization == "degree":
+            count = weighted_degree(graph, weight).to(degree.dtype)
+            root = (self.degree_factor() * count + 1).rsqrt()
+        elif degree.dim() == 3:
+            root = inverse_sqrt(degree + torch.eye(self.stalk_dim).to(degree))
+        else:
+            root = (degree + 1).rsqrt()
+        outer = BlockDiagonal(root, self.stalk_dim if root.dim() == 1 else None)
+        return Product(outer, Product(laplacian, outer))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.stalk_dim})"
+
+
+class DiagonalMaps(EdgeMaps):
+    """Diagonal matrices: d numbers per map, d graphs with weights of any sign side by side."""
+
+    @property
+    def num_parameters(self) -> int:
+        return self.stalk_dim
+
+    def dense(self, maps: Tensor) -> Tensor:
+        return torch.diag_embed(maps)
+
+    def degree(self, maps: Tensor, graph: Graph, weight: Tensor | None) -> Tensor:
+        return _sum_at_targets(_weighted(maps.square(), weight), graph)
+
+    def unnormalized(
+        self, maps: Tensor, graph: Graph, weight: Tensor | None, degree: Tensor
+    ) -> Operator:
+        # No d×d blocks: a scalar product of width h per coordinate costs 1/d of a block product.
+        entries = _weighted(maps * at_reverse(maps, graph), weight)  # (m, d)
+        return DirectSum(
+            [
+                GraphOperator(graph, own, entry)
+                for own, entry in zip(degree.unbind(1), entries.unbind(1), strict=True)
+            ]
+        )
+
+    def degree_factor(self) -> int:
+        return 1
+
+
+class GeneralMaps(EdgeMaps):
+    """Any matrices: d² numbers per map."""
+
+    @property
+    def num_parameters(self) -> int:
+        return self.stalk_dim**2
+
+    def make(self, parameters: Tensor) -> Tensor:
+        return parameters.unflatten(-1, (self.stalk_dim, self.stalk_dim))
+
+    def dense(self, maps: Tensor) -> Tensor:
+        return maps
+
+    def degree(self, maps: Tensor, graph: Graph, weight: Tensor | None) -> Tensor:
+        return _sum_at_targets(_weighted(maps.mT @ maps, weight), graph)
+
+    def unnormalized(
+        self, maps: Tensor, graph: Graph, weight: Tensor | None, degree: Tensor
+    ) -> Operator:
+        return EdgeMapOperator(graph, degree, maps, at_reverse(maps, graph), weight)
+
+    def degree_factor(self) -> int:
+        return self.stalk_dim
+
+
+class OrthogonalMaps(EdgeMaps):
+    """Orthogonal matrices: a discrete vector bundle, whose D is a number per node.
+
+    Args:
+        stalk_dim: dimension d of the stalks, at least 2.
+        orthogonal: ``"householder"``, ``"cayley"``, ``"matrix-exponential"``, ``"euler"``, or an
+            object of :mod:`coopsheaf.sheaves.orthogonal`.
+    """
+
+    def __init__(self, stalk_dim: int, orthogonal: str | Orthogonal = "householder") -> None:
+        super().__init__(check_int("stalk_dim", stalk_dim, minimum=2))
+        self.orthogonal = make_orthogonal(orthogonal, stalk_dim)
+        if self.orthogonal.num_parameters == 0:
+            raise ValueError(
+                f"`orthogonal` must have something to learn; got {self.orthogonal} "
+                "(maps='identity' are fixed)"
+            )
+
+    @property
+    def num_parameters(self) -> int:
+        return self.orthogonal.num_parameters
+
+    def make(self, parameters: Tensor) -> Tensor:
+        return self.orthogonal(parameters)
+
+    def dense(self, maps: Tensor) -> Tensor:
+        return maps
+
+    def degree(self, maps: Tensor, graph: Graph, weight: Tensor | None) -> Tensor:
+        return weighted_degree(graph, weight).to(maps.dtype)
+
+    def unnormalized(
+        self, maps: Tensor, graph: Graph, weight: Tensor | None, degree: Tensor
+    ) -> Operator:
+        return EdgeMapOperator(graph, degree, maps, at_reverse(maps, graph), weight)
+
+    def __repr__(self) -> str:
+        return f"OrthogonalMaps({self.orthogonal})"
+
+
+class IdentityMaps(EdgeMaps):
+    """The identity at every end: the constant sheaf, with nothing to learn."""
+
+    @property
+    def num_parameters(self) -> int:
+        return 0
+
+    def dense(self, maps: Tensor) -> Tensor:
+        return torch.eye(self.stalk_dim).to(maps).expand(maps.shape[0], -1, -1)
+
+    def degree(self, maps: Tensor, graph: Graph, weight: Tensor | None) -> Tensor:
+        return weighted_degree(graph, weight).to(maps.dtype)
+
+    def unnormalized(
+        self, maps: Tensor, graph: Graph, weight: Tensor | None, degree: Tensor
+    ) -> Operator:
+        return GraphOperator(graph, degree, weight, self.stalk_dim)
+
+
+MAPS: dict[str, type[EdgeMaps]] = {
+    "diagonal": DiagonalMaps,
+    "orthogonal": OrthogonalMaps,
+    "general": GeneralMaps,
+    "identity": IdentityMaps,
+}
+
+
+def make_maps(maps: str | EdgeMaps, stalk_dim: int) -> EdgeMaps:
+    """A kind of maps from its name; an object is passed through."""
+    if not isinstance(maps, EdgeMaps):
+        return check_choice("maps", maps, MAPS)(stalk_dim)
+    if maps.stalk_dim != stalk_dim:
+        raise ValueError(f"`maps` must be made for stalk dimension {stalk_dim}; got {maps}")
+    return maps
+
+
+class EdgeLearner(nn.Module):
+    r"""Numbers for every edge from the features of its two ends, the target's first.
+
+    .. math:: z_e = V [x_i \,\Vert\, x_j] = V_1 x_i + V_2 x_j, \qquad e = j \to i
+
+    computed as on the right: two products at the nodes, then ``out_channels`` numbers per edge are
+    gathered, never the features.
+
+    Args:
+        in_channels: size of the node features.
+        out_channels: numbers per edge.
+
+    Shapes:
+        x ``(n, in_channels)``; returns ``(m, out_channels)``.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.in_channels = check_int("in_channels", in_channels, minimum=1)
+        self.out_channels = check_int("out_channels", out_channels, minimum=1)
+        self.lin = nn.Linear(2 * in_channels, out_channels, bias=False)
+
+    def reset_parameters(self) -> None:
+        self.lin.reset_parameters()
+
+    def forward(self, x: Tensor, graph: Graph) -> Tensor:
+        at_target, at_source = self.lin.weight.split(self.in_channels, dim=1)
+        z = F.linear(x, at_target).index_select(0, graph.target)
+        z = z + F.linear(x, at_source).index_select(0, graph.source)
+        # Maps are kept in single precision at least: half is not orthogonal enough.
+        return z.float() if z.dtype in (torch.bfloat16, torch.float16) else z
+
+    def __repr__(self) -> str:
+        return f"EdgeLearner({self.in_channels}, {self.out_channels})"
+
+
+def _weighted(values: Tensor, weight: Tensor | None) -> Tensor:
+    if weight is None:
+        return values
+    return values * weight.view(-1, *[1] * (values.dim() - 1))
+
+
+def _sum_at_targets(values: Tensor, graph: Graph) -> Tensor:
+    total = values.new_zeros(graph.num_nodes, *values.shape[1:])
+    return total.index_add(0, graph.target, values)

@@ -1,0 +1,100 @@
+"""Spectra, harmonic spaces, energies."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from graphs import graphs, path, randn, random_flat, random_orthogonal, random_sheaf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.testing import assert_close
+
+from coopsheaf import (
+    Graph,
+    Sheaf,
+    coboundary,
+    dirichlet_energy,
+    harmonic_space,
+    out_laplacian,
+    sheaf_laplacian,
+    spectrum,
+)
+from coopsheaf.sheaves.operator import Identity
+
+
+def test_the_spectrum_of_a_cycle_is_known() -> None:
+    n = 6
+    nodes = torch.arange(n)
+    ones = torch.ones(n, 2, 1, 1, dtype=torch.float64)
+    cycle = Sheaf(torch.stack([nodes, (nodes + 1) % n]), ones)
+    expected = torch.tensor([2 - 2 * math.cos(2 * math.pi * k / n) for k in range(n)]).double()
+    assert_close(spectrum(sheaf_laplacian(cycle)), expected.sort().values)
+
+
+def test_the_spectrum_of_a_directed_laplacian_is_complex_and_sorted() -> None:
+    values = spectrum(out_laplacian(random_flat(Graph(path(4)), 2)))
+    assert values.is_complex()
+    assert (values.real.diff() >= 0).all()
+
+
+@settings(deadline=None, max_examples=25)
+@given(graphs(), st.integers(1, 3), st.integers(0, 99))
+def test_harmonic_features_are_the_kernel(graph: Graph, d: int, seed: int) -> None:
+    sheaf = random_sheaf(graph, d, seed=seed)
+    laplacian = sheaf_laplacian(sheaf)
+    basis = harmonic_space(laplacian)
+    k = basis.shape[-1]
+    assert_close(laplacian.mv(basis), torch.zeros_like(basis), rtol=0, atol=1e-8)
+    flat = basis.flatten(0, 1)
+    assert_close(flat.T @ flat, torch.eye(k).double(), rtol=0, atol=1e-10)
+    rank = int(torch.linalg.matrix_rank(coboundary(sheaf).to_dense()))
+    assert k == graph.num_nodes * d - rank
+
+
+def test_global_sections_of_a_flat_bundle_are_one_stalk_per_component() -> None:
+    edges = torch.tensor([[0, 1, 3], [1, 2, 4]])  # components {0, 1, 2}, {3, 4}, {5}
+    q = random_orthogonal(6, 3)
+    bundle = Sheaf(edges, torch.stack([q[edges[0]], q[edges[1]]], dim=1), 6)
+    assert harmonic_space(sheaf_laplacian(bundle)).shape == (6, 3, 9)
+
+
+@settings(deadline=None, max_examples=25)
+@given(graphs(), st.integers(0, 99), st.sampled_from([None, "augmented", "plain"]))
+def test_energy_is_the_disagreement_over_the_edges(graph: Graph, seed: int, norm) -> None:
+    sheaf, x = random_sheaf(graph, 2, weighted=True, seed=seed), randn(graph.num_nodes, 2, 3)
+    energy = dirichlet_energy(sheaf, x, norm)
+    assert energy >= -1e-10
+    flat = x.flatten(0, 1)
+    matrix = sheaf_laplacian(sheaf, norm).to_dense()
+    assert_close(energy, (flat * (matrix @ flat)).sum(), rtol=1e-9, atol=1e-10)
+    if norm is None:
+        assert_close(energy, coboundary(sheaf).mv(x).square().sum())
+
+
+def test_large_operators_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"at most 8192 rows and columns.*got 9000 x 9000"):
+        spectrum(Identity(3000, 3))
+
+
+def test_only_square_operators_have_a_spectrum() -> None:
+    delta = coboundary(Sheaf(torch.tensor([[0], [1]]), randn(1, 2, 2, 2)))
+    with pytest.raises(ValueError, match=r"must be square to have a spectrum; got \(2, 4\)"):
+        spectrum(delta)
+    assert harmonic_space(delta).shape == (2, 2, 2)
+
+
+def test_half_precision_and_other_things_than_operators() -> None:
+    sheaf = Sheaf(torch.tensor([[0], [1]]), torch.ones(1, 2, 1, 1, dtype=torch.bfloat16))
+    assert_close(spectrum(sheaf_laplacian(sheaf)), torch.tensor([0.0, 2.0]))
+    with pytest.raises(ValueError, match="`operator` must be an Operator; got Tensor"):
+        spectrum(torch.eye(2))  # type: ignore[arg-type]
+
+
+def test_nearly_harmonic_is_not_harmonic() -> None:
+    maps = torch.ones(1, 2, 1, 1, dtype=torch.float64)
+    maps[0, 1] = 1 + 1e-6
+    assert harmonic_space(sheaf_laplacian(Sheaf(torch.tensor([[0], [1]]), maps))).shape[-1] == 1
+    wide = Sheaf(torch.tensor([[0, 1, 0], [1, 2, 2]]), maps.expand(3, 2, 1, 1))
+    assert harmonic_space(sheaf_laplacian(wide)).shape[-1] == 0
