@@ -10,9 +10,9 @@ from pathlib import Path
 
 import torch
 
-from coopsheaf import keep_freed_memory
 from coopsheaf.data.communities import heterophilic_communities
 from coopsheaf.data.pack import read_pack, write_pack
+from coopsheaf.memory import keep_freed_memory
 from coopsheaf.scale import infer
 from coopsheaf.train.launch import find_launch
 from coopsheaf.train.recipe import default_recipe

@@ -1,7 +1,7 @@
 """Our measurements beside the paper's, as places of a document. Imports no PyTorch.
 
 Every place is computed from records alone. :func:`contents` gives all of them; the command
-``coopsheaf report --document FILE`` writes those that a document has.
+``python -m lab tables --document FILE`` writes those that a document has.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,15 +47,17 @@ class Done:
 
 
 class Program:
-    """``coopsheaf`` in this process: no second import of PyTorch."""
+    """``coopsheaf``, or another program, in this process: no second import of PyTorch."""
 
-    def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
-        self.capture = capture
+    def __init__(
+        self, capture: pytest.CaptureFixture[str], main: Callable[[list[str]], None] = main
+    ) -> None:
+        self.capture, self.main = capture, main
 
     def __call__(self, *words: object) -> Done:
         self.capture.readouterr()
         try:
-            main([str(word) for word in words])
+            self.main([str(word) for word in words])
             code = 0
         except SystemExit as exit:
             code = exit.code if isinstance(exit.code, int) else 1

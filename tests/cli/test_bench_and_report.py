@@ -7,9 +7,6 @@ from pathlib import Path
 import pytest
 from cli.program import Program, records
 from published import REAL_DATA, needs_real_data
-from report.example import make
-
-from coopsheaf.train.records import append_record
 
 RECIPE = (
     '[recipe]\nname = "mine"\n[model]\nname = "csnn"\nhidden_channels = 4\nstalk_dim = 2\n'
@@ -108,22 +105,3 @@ def test_wrong_reports_are_explained(program: Program) -> None:
     Path("file").write_text("x")
     assert "file" in program("report", "-o", "file/report.md").error
     assert Path("file").read_text() == "x"
-
-
-def test_documents_are_filled(program: Program) -> None:
-    Path("page.md").write_text("a\n<!-- summary: begin -->\n<!-- summary: end -->\nb\n")
-    Path("results").mkdir()
-    assert "results: holds no records" in program("report", "--document", "page.md").error
-    for split in range(2):
-        append_record(Path("results/csnn-tolokers.jsonl"), make(split=split))
-    assert program.ok("report", "--document", "page.md") == "page.md: summary\n"
-    assert (
-        "| tolokers | AUROC, % | 85.00 ± 0.00 | 2 of 10 | 85.45 ± 0.53 |"
-        in Path("page.md").read_text()
-    )
-    assert "goes with --results alone" in program("report", "--html", "--document", "page.md").error
-    assert "nowhere.md: cannot be read" in program("report", "--document", "nowhere.md").error
-    Path("plain.md").write_text("nothing to fill")
-    assert (
-        "where NAME is one of summary, tables" in program("report", "--document", "plain.md").error
-    )

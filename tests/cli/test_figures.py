@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import sys
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
 from cli.program import SMALL, Program, snapshot, write_tables
 
-from coopsheaf.cli import figures, main
+from coopsheaf.cli import main
 
 pytest.importorskip("matplotlib")
 
-CONCEPTS = ["four-actions", "four-node-path", "sheaf-on-an-edge", "small-spectra", "who-listens"]
 OF_RUN = ["run-actions", "run-scales", "run-sensitivity", "run-spectra"]
 
 
@@ -32,64 +30,50 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One concept for all of them: drawing takes its time."""
-    monkeypatch.setattr(figures, "_CONCEPTS", {CONCEPTS[3]: figures._CONCEPTS[CONCEPTS[3]]})
-
-
 def names(folder: Path, kind: str = "svg") -> list[str]:
     assert {path.suffix for path in folder.iterdir()} == {f".{kind}"}
     return sorted(path.stem for path in folder.iterdir())
 
 
-def test_the_concepts_alone(program: Program) -> None:
-    out = program.ok("figures", "-o", "new/folder")
-    assert names(Path("new/folder")) == CONCEPTS
-    assert sorted(out.splitlines()) == [f"figure: new/folder/{name}.svg" for name in CONCEPTS]
-    for file in Path("new/folder").iterdir():
-        assert ElementTree.parse(file).getroot().tag.endswith("svg")
-
-
-@pytest.mark.usefixtures("quick")
-def test_a_run_adds_its_own(program: Program, trained: Path) -> None:
+def test_a_run_is_drawn(program: Program, trained: Path) -> None:
     before = snapshot(trained)
-    program.ok("figures", "--output", "out", "--run", trained / "csnn", "--format", "png")
-    assert names(Path("out"), "png") == [*OF_RUN, "small-spectra"]
+    program.ok("figures", trained / "csnn", "--output", "out", "--format", "png")
+    assert names(Path("out"), "png") == OF_RUN
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in Path("out").iterdir())
     assert snapshot(trained) == before
 
 
-@pytest.mark.usefixtures("quick")
 def test_a_cooperative_network_without_maps_has_no_spectra(program: Program, trained: Path) -> None:
-    program.ok("figures", "-o", "out", "--run", trained / "cognn", "--format", "pdf")
-    assert names(Path("out"), "pdf") == [*OF_RUN[:-1], "small-spectra"]
+    program.ok("figures", trained / "cognn", "-o", "out", "--format", "pdf")
+    assert names(Path("out"), "pdf") == OF_RUN[:-1]
 
 
-@pytest.mark.usefixtures("quick")
-def test_what_is_there_is_not_overwritten_unasked(program: Program) -> None:
+def test_what_is_there_is_not_overwritten_unasked(program: Program, trained: Path) -> None:
     Path("out").mkdir()
-    Path("out/small-spectra.svg").write_text("mine")
-    error = program("figures", "-o", "out").error
-    assert error == "out/small-spectra.svg: exists already; use --force to overwrite it"
-    assert names(Path("out")) == ["small-spectra"]
-    assert Path("out/small-spectra.svg").read_text() == "mine"
-    program.ok("figures", "-o", "out", "--force")
-    assert names(Path("out")) == ["small-spectra"]
-    assert Path("out/small-spectra.svg").read_text("utf-8").startswith("<?xml")
+    Path("out/run-scales.svg").write_text("mine")
+    error = program("figures", trained / "cognn", "-o", "out").error
+    assert error == "out/run-scales.svg: exists already; use --force to overwrite it"
+    assert names(Path("out")) == ["run-scales"]
+    assert Path("out/run-scales.svg").read_text() == "mine"
+    program.ok("figures", trained / "cognn", "-o", "out", "--force")
+    assert names(Path("out")) == OF_RUN[:-1]
+    assert Path("out/run-scales.svg").read_text("utf-8").startswith("<?xml")
 
 
 def test_wrong_calls_are_explained(program: Program, trained: Path) -> None:
     Path("file").write_text("x")
     for words, message in (
         (
-            ("-o", "a", "--format", "gif"),
+            (trained / "csnn", "-o", "a", "--format", "gif"),
             "`--format` must be one of 'svg', 'pdf', 'png'; got 'gif'",
         ),
-        (("-o", "a", "--run", "nothing"), "nothing: not a run (there is no run.json in it)"),
-        (("-o", "a", "--run", trained / "mlp"), "must be a CSNN or a CO-GNN to have actions; got"),
-        (("-o", "file"), "file: must be a folder; there is a file of this name"),
-        (("-o", "file/deeper"), "file: must be a folder; there is a file of this name"),
+        (("nothing", "-o", "a"), "nothing: not a run (there is no run.json in it)"),
+        ((trained / "mlp", "-o", "a"), "must be a CSNN or a CO-GNN to have actions; got"),
+        ((trained / "csnn", "-o", "file"), "file: must be a folder; there is a file of this name"),
+        (
+            (trained / "csnn", "-o", "file/deeper"),
+            "file: must be a folder; there is a file of this name",
+        ),
     ):
         assert message in program("figures", *words).error
     assert [path.name for path in Path().iterdir()] == ["file"]
@@ -97,9 +81,9 @@ def test_wrong_calls_are_explained(program: Program, trained: Path) -> None:
 
 
 def test_without_matplotlib_it_says_what_to_install(
-    program: Program, monkeypatch: pytest.MonkeyPatch
+    program: Program, trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    error = program("figures", "-o", "out").error
+    error = program("figures", trained / "csnn", "-o", "out").error
     assert "pip install coopsheaf[viz]" in error
     assert not Path("out").exists()

@@ -13,7 +13,6 @@ from models.test_all import build
 
 from coopsheaf import Graph
 from coopsheaf.analysis.spectra import layer_spectra
-from coopsheaf.figures import spectra as spectrum_figures
 from coopsheaf.figures.influence import save
 from coopsheaf.figures.spectra import spectra_figure, spectrum_figure
 from coopsheaf.nn.csnn_conv import record_maps
@@ -141,26 +140,6 @@ def test_released_semantics_has_its_own_order() -> None:
     assert [axes.get_title() for axes in figure.axes[:3]] == ["Δᵢₙᵀ", "Δₒᵤₜ", "Δₒᵤₜ Δᵢₙᵀ"]
 
 
-def test_the_small_graph_shows_the_difference(tmp_path: Path) -> None:
-    figure = spectrum_figures.small_spectra_figure()
-    points = {
-        axes.get_title().split("\n")[0]: torch.as_tensor(axes.collections[0].get_offsets().data)
-        for axes in figure.axes
-    }
-    undirected = points["undirected Δ"]
-    assert not undirected[:, 1].any()
-    assert undirected[:, 0].min() > -1e-12
-    assert undirected[:, 0].max() < 2
-    for name in ("Δₒᵤₜ", "Δᵢₙᵀ", "Δᵢₙᵀ Δₒᵤₜ"):
-        assert points[name].shape == (48, 2)
-        assert points[name][:, 1].abs().max() > 0.1
-    assert points["Δᵢₙᵀ Δₒᵤₜ"][:, 0].min() < 0  # negative real parts do occur
-    once, again = (
-        save(spectrum_figures.small_spectra_figure(), tmp_path / f"{k}.svg") for k in range(2)
-    )
-    assert once.read_bytes() == again.read_bytes()
-
-
 @pytest.mark.parametrize(
     "values", [[], [0.0], [1.0], [float("nan"), 1.0], [-1.0, 2.0], [1e-300], [1j, -1j]]
 )
@@ -186,5 +165,3 @@ def test_bad_input_is_named() -> None:
     after, before = (layer_spectra(csnn(num_layers=k), X, ring(12)) for k in (1, 2))
     with pytest.raises(ValueError, match="`before` must have the 1 layers of `after`; got 2"):
         spectra_figure(after, before)
-    with pytest.raises(ValueError, match="`num_nodes` must be an integer of at least 4; got 3"):
-        spectrum_figures.small_spectra_figure(num_nodes=3)

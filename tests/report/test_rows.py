@@ -225,7 +225,8 @@ def test_the_paper_stands_beside_and_is_labelled() -> None:
 def test_the_paper_may_be_left_out() -> None:
     table = only(plain_layout([make(dataset="squirrel", metric="accuracy")]))
     assert not lines(table, "paper")
-    assert notes_of(table, ours(table)) == ["1 of 10 splits"]
+    assert table.title == "Results"
+    assert notes_of(table, ours(table)) == ["1 split"]
     assert not any(remark.startswith("paper:") for remark in table.remarks)
 
 

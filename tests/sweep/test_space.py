@@ -32,7 +32,8 @@ from coopsheaf.train.build import build_model
 from coopsheaf.train.recipe import Recipe, default_recipe
 from coopsheaf.train.recipes import recipe_for
 
-GRIDS = sorted(path.stem for path in (Path(__file__).parents[2] / "src/coopsheaf/recipes/grids").glob("*.toml"))  # fmt: skip
+GRIDS = sorted(path.stem for path in (Path(__file__).parents[2] / "src").rglob("grids/*.toml"))
+assert len(GRIDS) == 13
 
 
 def first(name: str, item: Choice | Range) -> Any:

@@ -72,10 +72,10 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
         load_recipe("../csnn/tolokers")
 
 
-def test_reading_recipes_needs_no_torch() -> None:
+def test_the_names_of_recipes_need_no_torch() -> None:
     code = (
         "import sys; from coopsheaf.train.recipes import *\n"
-        "for name in recipe_names(): load_recipe(name).set('model.dropout=0.5').hash()\n"
+        "assert 'nsd-diag/texas' in recipe_names()\n"
         "print(sorted({'torch', 'torch_geometric', 'lightning', 'numpy'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -65,7 +65,7 @@ def test_what_differs_is_run_again(
     elif what == "name":
         dataset = replace(dataset, name="other")
     else:
-        monkeypatch.setitem(MODELS, "csnn", replace(MODELS["csnn"], version=99))
+        monkeypatch.setitem(MODELS.known, "csnn", replace(MODELS["csnn"], version=99))
     (outcome,) = bench(tmp_path, [0], settings, dataset)
     assert not outcome.skipped
     assert len(find_records(tmp_path / "results")) == 2

@@ -94,7 +94,9 @@ def _show_statistics(found: dict[str, Any]) -> None:
 
 def _verify(command: args.DataVerify) -> int:
     names = command.names or tuple(
-        name for name in DATASETS if not missing_files(name, command.data_dir)
+        name
+        for name, info in DATASETS.items()
+        if info.files and not missing_files(name, command.data_dir)
     )
     if not names:
         where = os.environ.get("COOPSHEAF_DATA", "the user's cache")

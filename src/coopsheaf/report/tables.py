@@ -136,7 +136,8 @@ class _Layout:
                 cells = [self._paper_cell(e, c) for e, c in zip(entries, self.columns, strict=True)]
                 lines.append(Line(model, "paper", tuple(cells)))
             lines += self._ours(model, self._score_cell)
-        title = self.paper.title if self.paper else "Other datasets"
+        others = "Other datasets" if self.reference.tables else "Results"
+        title = self.paper.title if self.paper else others
         metrics = tuple(METRIC_LABELS.get(column[1], column[1]) for column in self.columns)
         return Table(
             title, head, metrics, tuple(lines), tuple(self.notes), tuple(self._remarks(printed))

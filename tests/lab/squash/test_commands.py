@@ -1,4 +1,4 @@
-"""``coopsheaf squash`` and ``coopsheaf noisy-path``."""
+"""``python -m lab squash`` and ``python -m lab noisy-path``."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from lab.squash.records import PLACE, read_squash_records
 SQUASH = ("squash", "--depths", "2", "--models", "gcn", "--minutes", "0.02")
 
 
-def test_points_are_run_recorded_shown_and_skipped(program: Program) -> None:
+def test_points_are_run_recorded_shown_and_skipped(laboratory: Program) -> None:
     Path("page.md").write_text(f"# page\n<!-- {PLACE}: begin -->\n<!-- {PLACE}: end -->\n")
-    out = program.ok(*SQUASH, "--figure", "depth.svg", "--document", "page.md")
+    out = laboratory.ok(*SQUASH, "--figure", "depth.svg", "--document", "page.md")
     (record,) = read_squash_records(Path("results/squash"))
     assert (record.model, record.depth, record.budget, record.minutes) == ("gcn", 2, "short", 0.02)
     assert "GCN, r = 2: train" in out
     assert Path("depth.svg").read_text().count("published") >= 1
     assert "| GCN | 2 |" in Path("page.md").read_text()
-    assert "recorded already" in program.ok(*SQUASH)
-    assert "GCN" in program.ok("squash", "--report")
+    assert "recorded already" in laboratory.ok(*SQUASH)
+    assert "GCN" in laboratory.ok("squash", "--report")
     assert len(read_squash_records(Path("results/squash"))) == 1
 
 
-def test_settings_of_csnn_multiply(program: Program) -> None:
-    program.ok(
+def test_settings_of_csnn_multiply(laboratory: Program) -> None:
+    laboratory.ok(
         "squash", "--depths", "2", "--models", "csnn", "--minutes", "0.001",
         "--directions", "to-root", "bidirected", "--learners", "mlp", "sage",
     )  # fmt: skip
@@ -53,19 +53,19 @@ def test_settings_of_csnn_multiply(program: Program) -> None:
         (("--threads", "0"), "--threads must be at least 1"),
     ],
 )
-def test_bad_input_is_one_line(program: Program, words: tuple[str, ...], message: str) -> None:
-    assert message in program("squash", *words).error
+def test_bad_input_is_one_line(laboratory: Program, words: tuple[str, ...], message: str) -> None:
+    assert message in laboratory("squash", *words).error
     assert not Path("runs").exists()
 
 
-def test_the_noisy_path(program: Program) -> None:
+def test_the_noisy_path(laboratory: Program) -> None:
     words = ("noisy-path", "--seeds", "2", "--steps", "3", "--figure", "path.svg")
-    out = program.ok(*words)
+    out = laboratory.ok(*words)
     assert "of 2 seeds" in out
     assert "layer 3" in Path("path.svg").read_text()
     before = Path("results/squash/noisy-path.jsonl").read_text()
     assert len(before.splitlines()) == 2
-    program.ok(*words)
+    laboratory.ok(*words)
     assert Path("results/squash/noisy-path.jsonl").read_text() == before
 
 
@@ -79,15 +79,15 @@ def test_the_noisy_path(program: Program) -> None:
     ],
 )
 def test_bad_input_of_the_noisy_path(
-    program: Program, words: tuple[str, ...], message: str
+    laboratory: Program, words: tuple[str, ...], message: str
 ) -> None:
-    assert message in program("noisy-path", *words).error
+    assert message in laboratory("noisy-path", *words).error
 
 
 def test_a_figure_that_cannot_be_drawn_is_refused_first(
-    program: Program, monkeypatch: pytest.MonkeyPatch
+    laboratory: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lab.squash.commands.find_spec", lambda name: None)
     for command in ("squash", "noisy-path"):
-        error = program(command, "--figure", "x.svg").error
+        error = laboratory(command, "--figure", "x.svg").error
         assert error == "--figure needs matplotlib: pip install 'coopsheaf[viz]'"

@@ -32,7 +32,7 @@ from lab.squash.records import (
 from lab.squash.runner import SquashRun, run_points
 from lab.squash.settings import TREE_MODELS, TreeModel
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 GCN = SquashPoint(TreeModel("gcn"), 2)
 CSNN = SquashPoint(TreeModel("csnn", "to-root", "mlp", "paper"), 2)
 SHORT = Budget("short", None, max_blocks=3)

@@ -145,9 +145,9 @@ def test_identity_maps_leave_nothing_to_learn() -> None:
     assert (
         sum(p.numel() for learner in cooperative.map_learners() for p in learner.parameters()) == 0
     )
-    with pytest.raises(ValueError, match="`orthogonal` must be one of 'identity'; got 'cayley'"):
+    with pytest.raises(ValueError, match=r"`orthogonal` must be 'identity'.*got 'cayley'"):
         make_settings("csnn-identity", orthogonal="cayley")
-    with pytest.raises(ValueError, match="`scale` must be one of 'unit'; got 'exp'"):
+    with pytest.raises(ValueError, match=r"`scale` must be 'unit'.*got 'exp'"):
         make_settings("csnn-identity", scale="exp")
 
 

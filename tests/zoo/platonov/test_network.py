@@ -79,15 +79,20 @@ def test_options_reach_the_blocks() -> None:
     assert model.stack.blocks[0].feed_forward.lin_in.out_features == 16
     assert isinstance(model.stack.last_norm, nn.BatchNorm1d)
     assert PlatonovGT(5, 8, 1, 3).stack.blocks[0].num_heads == 8
-    config = MODELS["gt-sep"].config(hidden_channels=8, num_heads=2)
+    config = MODELS["gt-sep"].settings(hidden_channels=8, num_heads=2)
     assert config.build(5, 3, graph_level=False).stack.blocks[0].num_heads == 2
+
+
+def test_networks_without_attention_have_no_heads() -> None:
+    with pytest.raises(ValueError, match="`PlatonovGCN` takes no 'num_heads'"):
+        PlatonovGCN(5, 8, 1, 3, num_heads=2)
 
 
 def test_half_precision_is_close_to_single() -> None:
     torch.manual_seed(0)
     x = randn(4, 5).float()
     for name in ("gcn", "sage", "gat-sep", "gt"):
-        model = MODELS[name].config(hidden_channels=8).build(5, 3, graph_level=False).eval()
+        model = MODELS[name].settings(hidden_channels=8).build(5, 3, graph_level=False).eval()
         with torch.autocast("cpu", dtype=torch.bfloat16):
             got = model(x, ONE_WAY)
         assert_close(got.float(), model(x, ONE_WAY), rtol=0, atol=0.1)
@@ -96,7 +101,6 @@ def test_half_precision_is_close_to_single() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: PlatonovGCN(5, 8, 1, 3, num_heads=2), "`num_heads` must be None: PlatonovGCN"),
         (lambda: PlatonovGAT(5, 9, 1, 3), "`num_heads` must divide the number of channels, 9"),
         (lambda: PlatonovSAGE(5, 8, 1, 3, norm="?"), "`norm` must be one of 'layer', 'batch'"),
         (lambda: PlatonovSAGE(5, 8, 1, 3, hidden_multiplier=0), "`hidden_multiplier` must"),

@@ -64,6 +64,12 @@ class PlatonovNetwork(Network):
         pool: str | None = None,
         **block_options: Any,
     ) -> None:
+        attends = any(issubclass(block, GATBlock | AttentionBlock) for block in self.blocks)
+        if block_options and not attends:
+            raise ValueError(
+                f"`{type(self).__name__}` takes no {next(iter(block_options))!r}: it has no "
+                "attention"
+            )
         super().__init__(in_channels, out_channels, pool=pool)
         self.hidden_channels = check_int("hidden_channels", hidden_channels, minimum=1)
         self.num_layers = check_int("num_layers", num_layers, minimum=1)
