@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from coopsheaf.checks import check_choice, check_int
 from coopsheaf.config import config_hash
-from coopsheaf.files import append_line, finite
+from coopsheaf.files import append_line, finite, is_json
 from coopsheaf.report.text import markdown_table
-from coopsheaf.train.records import RecordError
+from coopsheaf.train.records import read_lines
 from lab.squash.published import find_published
 from lab.squash.settings import DIRECTIONS, TREE_MODELS, TreeModel, batch_size
 
@@ -176,36 +176,14 @@ def _limit(value: float | None) -> float:
 def append_squash_record(folder: Path, record: SquashRecord) -> Path:
     """Append a record to the file of its kind, whole or not at all."""
     path = folder / FILE
-    append_line(path, json.dumps(finite(asdict(record)), allow_nan=False), is_whole=_is_json)
+    append_line(path, json.dumps(finite(asdict(record)), allow_nan=False), is_whole=is_json)
     return path
 
 
 def read_squash_records(folder: Path) -> list[SquashRecord]:
     """All records below a folder; a last line that a killed process left half is passed over."""
     path = folder / FILE
-    if not path.exists():
-        return []
-    known = {item.name for item in fields(SquashRecord)}
-    records, lines = [], path.read_bytes().split(b"\n")
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            values = json.loads(line)
-            records.append(SquashRecord(**{k: values[k] for k in values if k in known}))
-        except (ValueError, TypeError) as error:
-            if number == len(lines):
-                continue
-            raise RecordError(f"{path}, line {number}: not a record ({error})") from None
-    return records
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
+    return read_lines(SquashRecord, [path]) if path.exists() else []
 
 
 def latest(records: Iterable[SquashRecord]) -> list[SquashRecord]:

@@ -174,6 +174,15 @@ def append_line(
             raise
 
 
+def is_json(line: bytes) -> bool:
+    """Whether a line holds one JSON value; what a writer left half done does not."""
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
 def _end_last_line(path: Path, file: BinaryIO, end: int, is_whole: Callable[[bytes], bool]) -> int:
     """Make the file end with the end of a line; returns its size."""
     with open(path, "rb") as reader:

@@ -15,8 +15,9 @@ import pytest
 import torch
 from train.small import graph_dataset, node_dataset, recipe, train_in_pieces
 
-from coopsheaf.train.checkpoint import CheckpointError, load_tensors, save_tensors
+from coopsheaf.train.checkpoint import load_tensors, save_tensors
 from coopsheaf.train.run import load_run, run_split
+from coopsheaf.train.run_info import CheckpointError
 
 
 def test_a_run_reads_back(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from coopsheaf.data.pack import prepared_graph
 from coopsheaf.files import write_atomically
 from coopsheaf.scale.inference import infer
 from coopsheaf.train.batches import CHUNK
-from coopsheaf.train.checkpoint import CheckpointError
 from coopsheaf.train.data import run_data
 from coopsheaf.train.loop import evaluate as evaluate_feed
 from coopsheaf.train.run import Run, load_run, make_feed, read_result
+from coopsheaf.train.run_info import CheckpointError
 
 
 def evaluate(command: args.Evaluate) -> int:

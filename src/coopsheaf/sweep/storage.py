@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from coopsheaf.files import append_line, locked
+from coopsheaf.files import append_line, is_json, locked
 
 DRIVERS = ("psycopg", "psycopg2")
 _SCHEMES = ("postgresql", "postgres", *(f"postgresql+{driver}" for driver in DRIVERS))
@@ -110,17 +110,9 @@ def _journal(path: Path) -> Any:
         def append_logs(self, logs: list[dict[str, Any]]) -> None:
             if logs:
                 lines = (json.dumps(log, separators=(",", ":")) for log in logs)
-                append_line(path, "\n".join(lines), is_whole=_is_json)
+                append_line(path, "\n".join(lines), is_whole=is_json)
 
     return Journal(str(path))
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
 
 
 class PostgresHome:

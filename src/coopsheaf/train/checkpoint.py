@@ -12,10 +12,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from coopsheaf.files import write_atomically
-
-
-class CheckpointError(ValueError):
-    """A checkpoint that cannot be read or belongs to something else; one line."""
+from coopsheaf.train.run_info import CheckpointError
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], meta: dict[str, Any]) -> None:

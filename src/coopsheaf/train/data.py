@@ -12,9 +12,9 @@ from coopsheaf.data.own import OPTIONS, read_own_again
 from coopsheaf.data.pack import PREFIX
 from coopsheaf.data.registry import load_dataset
 from coopsheaf.data.tables import load_tables
-from coopsheaf.train.checkpoint import CheckpointError
 from coopsheaf.train.recipe import DataConfig
 from coopsheaf.train.run import Run
+from coopsheaf.train.run_info import CheckpointError
 
 
 class RunData(NamedTuple):

@@ -17,9 +17,10 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from coopsheaf.data.dataset import PARTS
 from coopsheaf.memory import ease_memory
-from coopsheaf.train.checkpoint import CheckpointError, load_tensors, pack, save_tensors, unpack
+from coopsheaf.train.checkpoint import load_tensors, pack, save_tensors, unpack
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.feed import Feed
+from coopsheaf.train.run_info import CheckpointError
 from coopsheaf.train.task import HIGHER_IS_BETTER, Task
 from coopsheaf.train.world import World
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from coopsheaf.files import append_line, finite
+from coopsheaf.files import append_line, finite, is_json
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -71,24 +73,21 @@ class RecordError(ValueError):
 
 def append_record(path: Path, record: Record) -> None:
     """Append one record, whole or not at all, whatever other processes do."""
-    append_line(path, record.to_line(), is_whole=_is_json)
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
+    append_line(path, record.to_line(), is_whole=is_json)
 
 
 def read_records(paths: Iterable[Path]) -> list[Record]:
-    """All records of some files, in order.
+    """All records of some files, in order."""
+    return read_lines(Record, paths)
+
+
+def read_lines(kind: Callable[..., T], paths: Iterable[Path]) -> list[T]:
+    """The lines of some files, each as an object of a dataclass; fields it does not have are left.
 
     A last line without an end, left by a process that was killed, is passed over.
     """
-    known = {item.name for item in fields(Record)}
-    records = []
+    known = {item.name for item in fields(cast(Any, kind))}
+    found = []
     for path in paths:
         lines = path.read_bytes().split(b"\n")  # a half line may end within a letter
         for number, line in enumerate(lines, start=1):
@@ -96,12 +95,12 @@ def read_records(paths: Iterable[Path]) -> list[Record]:
                 continue
             try:
                 values = json.loads(line, parse_constant=lambda _: None)  # a score that is NaN
-                records.append(Record(**{key: values[key] for key in values if key in known}))
+                found.append(kind(**{key: values[key] for key in values if key in known}))
             except (ValueError, TypeError) as error:
                 if number == len(lines):
                     continue
                 raise RecordError(f"{path}, line {number}: not a record ({error})") from None
-    return records
+    return found
 
 
 def find_records(folder: Path) -> list[Record]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import platform
@@ -23,16 +22,15 @@ from coopsheaf.files import write_json
 from coopsheaf.memory import forget_peak, peak_bytes
 from coopsheaf.models.registry import find_model
 from coopsheaf.train.build import Rescaled, build_model, build_network
-from coopsheaf.train.checkpoint import CheckpointError, load_tensors, save_tensors
+from coopsheaf.train.checkpoint import load_tensors, save_tensors
 from coopsheaf.train.feed import Feed, GraphFeed, NodeFeed
 from coopsheaf.train.launch import find_launch
 from coopsheaf.train.loop import EpochReport, FitResult, fit, train_dtype
 from coopsheaf.train.order import derive_seed
 from coopsheaf.train.recipe import Recipe, recipe_from_mapping
+from coopsheaf.train.run_info import FORMAT, CheckpointError, read_run_info
 from coopsheaf.train.task import Task
 from coopsheaf.train.world import ProcessLost, World, is_lost, make_fabric
-
-FORMAT = 1
 
 # What cuts a graph into batches stands above this room and is imported when a recipe asks for it:
 # a run on a whole graph needs neither samplers nor METIS.
@@ -372,18 +370,3 @@ def load_run(folder: Path) -> Run:
         ) from None
     model.eval()
     return Run(model, recipe, task, names, info)
-
-
-def read_run_info(folder: Path) -> dict[str, Any]:
-    """What ``run.json`` says."""
-    path = folder / "run.json"
-    try:
-        info = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise CheckpointError(f"{folder}: not a run (there is no run.json in it)") from None
-    except (OSError, ValueError, RecursionError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise CheckpointError(f"{path}: not readable JSON ({reason})") from None
-    if not isinstance(info, dict) or info.get("format") != FORMAT:
-        raise CheckpointError(f"{path}: not a run of coopsheaf, format {FORMAT}")
-    return info

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import torch
 
-from coopsheaf.train.checkpoint import CheckpointError
 from coopsheaf.train.records import RecordError, find_records
+from coopsheaf.train.run_info import CheckpointError
 from lab.documents import fill_document
 from lab.noisy_path import PATH_PLACE, path_table, read_path_results
 from lab.squash import runner as squash

@@ -66,8 +66,9 @@ def test_a_folder_that_is_not_there_holds_no_runs(tmp_path: Path) -> None:
     [
         ("{", "not readable JSON"),
         ("[]", "not a run of coopsheaf"),
-        ("{}", "it lacks 'status'"),
-        ('{"status": "finished"}', "it lacks 'result'"),
+        ("{}", "format 1"),
+        ('{"format": 1}', "it lacks 'status'"),
+        ('{"format": 1, "status": "finished"}', "it lacks 'result'"),
         ('{"status": "finished", "result": 3}', "not a run of coopsheaf"),
         ("[" * 100_000, "not readable JSON"),
     ],

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from coopsheaf.train.run_info import read_run_info
 
 EXPLORER = "explorer.html"
 """The page beside ``run.json`` that shows what the run's network does."""
@@ -40,11 +41,7 @@ def find_runs(folder: Path) -> list[RunFile]:
 
 
 def _read(path: Path) -> RunFile | None:
-    try:
-        info = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"{path}: not readable JSON ({reason})") from None
+    info = read_run_info(path.parent)
     try:
         if info["status"] != "finished":
             return None
