@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,8 @@ from typing_extensions import Self
 
 from coopsheaf.data.convert import from_data
 from coopsheaf.data.dataset import NodeDataset
-from coopsheaf.models.registry import make_settings
-from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.loop import EpochReport
-from coopsheaf.train.recipe import Recipe
+from coopsheaf.train.recipe import Recipe, default_recipe
 from coopsheaf.train.run import Run, load_run, read_result, run_split, save_run
 
 
@@ -29,9 +27,10 @@ class _Estimator:
 
     Args:
         hidden_channels, num_layers, stalk_dim, learner, scale, semantics, norm, dropout: see
-            :class:`~coopsheaf.CSNN`.
+            :class:`~coopsheaf.CSNN`; what is not given is that of the default recipe
+            (:func:`~coopsheaf.train.default_recipe`).
         lr, weight_decay, epochs, patience, class_weights: see
-            :class:`~coopsheaf.train.config.TrainConfig`.
+            :class:`~coopsheaf.train.TrainConfig`; likewise.
         seed: of the split, the initialisation and dropout.
     """
 
@@ -40,18 +39,18 @@ class _Estimator:
     def __init__(
         self,
         *,
-        hidden_channels: int = 32,
-        num_layers: int = 2,
-        stalk_dim: int = 3,
-        learner: str = "mlp",
-        scale: str = "exp",
-        semantics: str = "paper",
+        hidden_channels: int | None = None,
+        num_layers: int | None = None,
+        stalk_dim: int | None = None,
+        learner: str | None = None,
+        scale: str | None = None,
+        semantics: str | None = None,
         norm: str | None = None,
-        dropout: float = 0.2,
-        lr: float = 0.01,
-        weight_decay: float = 1e-5,
-        epochs: int = 300,
-        patience: int = 50,
+        dropout: float | None = None,
+        lr: float | None = None,
+        weight_decay: float | None = None,
+        epochs: int | None = None,
+        patience: int | None = None,
         class_weights: bool = False,
         seed: int = 0,
     ) -> None:
@@ -172,26 +171,13 @@ class _Estimator:
         return np.array([int(name) for name in dataset.class_names])  # may have gaps
 
     def _recipe(self) -> Recipe:
-        model = make_settings(
-            "csnn",
-            hidden_channels=self.hidden_channels,
-            num_layers=self.num_layers,
-            stalk_dim=self.stalk_dim,
-            learner=self.learner,
-            scale=self.scale,
-            semantics=self.semantics,
-            norm=self.norm,
-            dropout=self.dropout,
-        )
-        train = TrainConfig(
-            lr=self.lr,
-            weight_decay=self.weight_decay,
-            epochs=self.epochs,
-            patience=self.patience,
-            class_weights=self.class_weights,
-            seed=self.seed,
-        )
-        return Recipe("csnn", model, train=train, name="estimator")
+        """The default recipe of CSNN with what was given."""
+        base, params = default_recipe("csnn"), self.get_params()
+        given = {name: value for name, value in params.items() if value is not None}
+        of_model = given.keys() & {item.name for item in fields(base.model)}
+        model = replace(base.model, **{name: given[name] for name in of_model})
+        train = replace(base.train, **{n: v for n, v in given.items() if n not in of_model})
+        return replace(base, model=model, train=train, name="estimator", source="")
 
     def _run(self) -> Run:
         if not hasattr(self, "run_"):

@@ -22,5 +22,6 @@ if TYPE_CHECKING:
     from coopsheaf.train.run import load_run as load_run
     from coopsheaf.train.run import run_split as run_split
     from coopsheaf.train.task import Task as Task
+    from coopsheaf.train.training import train as train
 
 __getattr__, __dir__, __all__ = attach(__name__)

@@ -55,6 +55,11 @@ class Run:
     class_names: tuple[str, ...]
     info: dict[str, Any] = field(repr=False)
 
+    @property
+    def scores(self) -> dict[str, float]:
+        """The metric on train, val and test at the epoch that validation chose."""
+        return read_result(self.info).scores
+
 
 def make_feed(
     dataset: NodeDataset | GraphDataset,

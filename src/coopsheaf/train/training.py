@@ -1,0 +1,93 @@
+"""Train a model by name on data by name, or on a graph at hand: one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from torch_geometric.data import Data
+
+from coopsheaf.data.convert import from_data
+from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.train.data import load_data, whereabouts
+from coopsheaf.train.loop import EpochReport
+from coopsheaf.train.recipe import Recipe, default_recipe
+from coopsheaf.train.recipes import load_recipe, recipe_for
+from coopsheaf.train.run import Run, run_split
+
+
+def train(
+    data: str | Data | NodeDataset | GraphDataset,
+    model: str = "csnn",
+    *,
+    recipe: Recipe | str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    split: int = 0,
+    out: str | Path | None = None,
+    resume: bool = False,
+    data_dir: str | Path | None = None,
+    report: Callable[[EpochReport], None] | None = None,
+) -> Run:
+    """Train one model on one split::
+
+        run = train("texas", settings={"train.epochs": 100}, out="my-run")
+        run.scores  # {"train": ..., "val": ..., "test": ...}
+
+    Args:
+        data: the name of a dataset, a PyG ``Data`` with ``x``, ``edge_index`` and ``y`` (without
+            masks a stratified 60/20/20 split is drawn), or a dataset of this library.
+        model: a name of :func:`~coopsheaf.models.list_models`.
+        recipe: settings to start from, instead of the model's recipe for this dataset: a recipe,
+            the name of one or a TOML file. It names its model itself.
+        settings: what to change in them, by ``section.field``.
+        split: which of the dataset's splits.
+        out: the run's folder; by default nothing is written.
+        resume: continue what is in ``out``.
+        data_dir: a folder to look for a dataset's files in.
+        report: called after every epoch.
+    """
+    chosen = _choose(data, model, recipe).set(
+        *(f"{name}={_spell(value)}" for name, value in (settings or {}).items())
+    )
+    folder = None if data_dir is None else Path(data_dir)
+    extra = {}
+    if isinstance(data, str):
+        dataset, extra = load_data(chosen.data, folder), whereabouts(folder)
+    else:
+        dataset = from_data(data, seed=chosen.train.seed) if isinstance(data, Data) else data
+    run, _ = run_split(
+        chosen,
+        dataset,
+        split,
+        out=None if out is None else Path(out),
+        resume=resume,
+        extra=extra,
+        report=report,
+    )
+    return run
+
+
+def _choose(data: Any, model: str, recipe: Recipe | str | None) -> Recipe:
+    if not isinstance(data, str | Data | NodeDataset | GraphDataset):
+        raise ValueError(
+            "`data` must be the name of a dataset, a PyG Data or a dataset of this library; got "
+            f"{type(data).__name__}"
+        )
+    if recipe is None:
+        return recipe_for(model, data) if isinstance(data, str) else default_recipe(model)
+    if model != "csnn":
+        raise ValueError("`model` and `recipe` exclude each other: a recipe names its model")
+    found = load_recipe(recipe) if isinstance(recipe, str) else recipe
+    if isinstance(data, str) and found.data.name != data:
+        raise ValueError(
+            f"`recipe` must be one for {data!r}; got one for {found.data.name or 'other data'!r}"
+        )
+    return found
+
+
+def _spell(value: Any) -> str:
+    """A value as a user would type it."""
+    return (
+        "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    )
