@@ -38,6 +38,7 @@ FLOORS = [
     "data",
     "train",
     "scale",
+    "predictions",
     "report",
     "sweep",
     "analysis",

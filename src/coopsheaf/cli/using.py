@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 import torch
 
 from coopsheaf.cli import args, show
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
-from coopsheaf.data.pack import prepared_graph
 from coopsheaf.files import write_atomically
-from coopsheaf.scale.inference import infer
-from coopsheaf.train.batches import CHUNK
+from coopsheaf.predictions import node_outputs
+from coopsheaf.predictions import predict as predict_nodes
 from coopsheaf.train.data import run_data
 from coopsheaf.train.loop import evaluate as evaluate_feed
 from coopsheaf.train.run import Run, load_run, make_feed, read_result
-from coopsheaf.train.run_info import CheckpointError
 
 
 def evaluate(command: args.Evaluate) -> int:
@@ -30,7 +25,7 @@ def evaluate(command: args.Evaluate) -> int:
                 f"{command.nodes}: there must be labels to compare with in column "
                 f"{run.info['tables']['target']!r}; there are none that the run knows"
             )
-        logits = _logits(run, dataset)
+        logits = node_outputs(run, dataset)
         score = run.task.score(logits[known], dataset.y[known])
         show.say(f"{int(known.sum())} labelled nodes: {run.task.metric} {score:.4f}")
         return 0
@@ -52,10 +47,9 @@ def predict(command: args.Predict) -> int:
     dataset, _ = find_data(run, command, labelled=False)
     if isinstance(dataset, GraphDataset):
         raise ValueError(f"{command.run}: predicts whole graphs; predict takes node tasks only")
-    logits = _logits(run, dataset)
-    ids = dataset.node_ids or tuple(str(i) for i in range(dataset.num_nodes))
-    write_atomically(command.output, _csv(run, ids, logits).encode())
-    show.say(f"{len(ids)} predictions: {command.output}")
+    predictions = predict_nodes(run, dataset)
+    write_atomically(command.output, predictions.to_csv().encode())
+    show.say(f"{len(predictions.ids)} predictions: {command.output}")
     return 0
 
 
@@ -67,40 +61,3 @@ def find_data(
     for note in data.notes:
         show.say(note)
     return data.dataset, data.split
-
-
-def _csv(run: Run, ids: tuple[str, ...], logits: torch.Tensor) -> str:
-    """Id first, then the prediction, then a probability per class."""
-    name = (run.info.get("tables") or {}).get("id") or "id"
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    if run.task.kind == "regression":
-        writer.writerow([name, "prediction"])
-        for node, value in zip(ids, logits.reshape(len(ids), -1)[:, 0].tolist(), strict=True):
-            writer.writerow([node, repr(value)])
-        return text.getvalue()
-    probabilities = run.task.probabilities(logits.double())
-    names = run.class_names or tuple(str(k) for k in range(probabilities.shape[1]))
-    writer.writerow([name, "prediction", *(f"p({label})" for label in names)])
-    classes = run.task.classes(logits)
-    for node, k, row in zip(ids, classes.tolist(), probabilities.tolist(), strict=True):
-        writer.writerow([node, names[k], *(f"{p:.6f}" for p in row)])
-    return text.getvalue()
-
-
-def _logits(run: Run, dataset: NodeDataset) -> torch.Tensor:
-    """Outputs at all nodes, in bounded memory."""
-    dtype = next(run.model.parameters()).dtype
-    if dataset.num_features != run.info["in_channels"]:
-        raise CheckpointError(
-            f"the data has {dataset.num_features} features; the model was trained with "
-            f"{run.info['in_channels']}"
-        )
-    weight = dataset.edge_weight
-    return infer(
-        run.model,
-        dataset.x,
-        prepared_graph(dataset),
-        edge_weight=None if weight is None else weight.to(dtype),
-        chunk=run.recipe.batch.chunk or CHUNK,
-    )
