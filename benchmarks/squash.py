@@ -4,7 +4,7 @@ Both sides train the same network with the same parameters (forward, cross-entro
 interleaved in one run. ``ordinary`` takes its batches from PyG's ``DataLoader`` of one ``Data`` per
 tree, which joins them anew every time, and computes all nodes of all layers: the four classic
 networks with PyG's own layers, the sheaf networks with the library's, which sort the edges of each
-batch. ``shared`` is what ``coopsheaf squash`` does::
+batch. ``shared`` is what ``python -m lab squash`` does::
 
     python benchmarks/squash.py --depths 4 6 --models gcn gat csnn --json FILE
 """
