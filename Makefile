@@ -21,9 +21,10 @@ lint: $(VENV)/installed-dev
 types: $(VENV)/installed-dev
 	$(BIN)/mypy
 
-# Two processes with one thread each finish sooner than one process with two threads.
+# Set COOPSHEAF_DATA to a folder of published files to run the tests that need them; -rs says why a
+# test was skipped. Two processes with one thread each finish sooner than one process with two threads.
 unit: $(VENV)/installed-dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -rs
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .

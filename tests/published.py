@@ -15,13 +15,16 @@ import scipy.io
 import scipy.sparse
 from hypothesis import strategies as st
 
-# Read before any test changes the environment.
+# Read before any test changes the environment. Nobody looks for files anywhere else: what a test
+# finds must not depend on what happens to lie beside the checkout.
 _GIVEN = os.environ.get("COOPSHEAF_DATA")
-REAL_DATA = Path(_GIVEN) if _GIVEN else Path(__file__).parents[2] / "shared" / "data"
+REAL_DATA = Path(_GIVEN or "COOPSHEAF_DATA is not set")
+if _GIVEN and not REAL_DATA.is_dir():
+    raise ValueError(f"$COOPSHEAF_DATA must be an existing folder; got {_GIVEN!r}")
 
 needs_real_data = pytest.mark.skipif(
-    not REAL_DATA.is_dir(),
-    reason=f"no benchmark files at {REAL_DATA}: set COOPSHEAF_DATA to a folder that has them",
+    not _GIVEN,
+    reason="needs published files: set COOPSHEAF_DATA to a folder that has them",
 )
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from published import REAL_DATA, needs_real_data
 from torch import Tensor
 
 from coopsheaf.data.dataset import NodeDataset, Processing
@@ -20,12 +19,7 @@ from coopsheaf.data.synthetic import (
     neighbors_match,
 )
 
-DATA = Path(os.environ.get("COOPSHEAF_DATA") or Path(__file__).parents[3] / "shared" / "data")
-MINESWEEPER = DATA / "platonov" / "minesweeper.npz"
-
-published = pytest.mark.skipif(
-    not MINESWEEPER.exists(), reason=f"the published file {MINESWEEPER} is not here"
-)
+MINESWEEPER = REAL_DATA / "platonov" / "minesweeper.npz"
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +36,7 @@ def generated() -> NodeDataset:
 # --- minesweeper -----------------------------------------------------------------------------
 
 
-@published
+@needs_real_data
 def test_encoding_reproduces_every_feature_of_the_published_file(real: dict[str, Tensor]) -> None:
     features = real["node_features"]
     hidden = features[:, 0] == 1
@@ -50,7 +44,7 @@ def test_encoding_reproduces_every_feature_of_the_published_file(real: dict[str,
     assert torch.equal(ours, features)
 
 
-@published
+@needs_real_data
 def test_statistics_are_those_of_the_published_file(
     real: dict[str, Tensor], generated: NodeDataset
 ) -> None:
