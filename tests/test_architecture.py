@@ -18,6 +18,7 @@ LAB = Path(__file__).parents[1] / "lab"
 FLOORS = [
     "checks",
     "config",
+    "deprecation",
     "files",
     "lazy",
     "memory",
