@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from graphs import ODD_GRAPHS, randn
+from torch import Tensor
 from torch.testing import assert_close
 
 from coopsheaf import CSNN, CSNNConv, Graph
@@ -40,6 +41,52 @@ def test_values_and_gradients_are_those_of_the_dense_operator(learner, semantics
             results.append([y, *gradients])
         for got, expected in zip(*results, strict=True):
             assert_close(got, expected, rtol=1e-10, atol=1e-10)
+
+
+def dense_layer(conv: CSNNConv, x: Tensor, semantics: str) -> Tensor:
+    """The layer as its equation reads: L (I ⊗ W₁) X W₂ with dense matrices, nothing written by hand.
+
+    The kernels compared above share what stands before the operator; this shares nothing but the
+    learners' raw maps.
+    """
+    source, target = (maps.scale[:, None, None] * maps.orthogonal for maps in conv.maps(x, GRAPH))
+    x = torch.einsum("ab,nbh,gh->nag", conv.left.weight, x, conv.right.weight)
+    row, column = GRAPH.target, GRAPH.source  # each receiver gathers what its sources send
+    if semantics == "released":
+        row, column = column, row
+    one = torch.ones(EDGES.shape[1], dtype=x.dtype)
+    s2, t2 = source.square().sum((1, 2)) / conv.stalk_dim, target.square().sum((1, 2)) / conv.stalk_dim  # fmt: skip
+    into, out = (torch.zeros(N, dtype=x.dtype).index_add(0, ends, one) for ends in (row, column))
+    sends, hears = out * s2, into * t2
+    # The degree that a step divides by, and the one its diagonal is made of.
+    steps = [(sends, sends), (hears, hears)]
+    if semantics == "released":
+        steps = [(hears, hears), (sends, into * s2)]
+    for degree, own in steps:
+        root = (degree + 1).rsqrt()
+        blocks = torch.einsum("i,iba,ibc,ich->iah", root[row], target[row], source[column], root[column, None, None] * x[column])  # fmt: skip
+        x = (own / (degree + 1))[:, None, None] * x - torch.zeros_like(x).index_add(0, row, blocks)
+    return x
+
+
+@pytest.mark.parametrize("semantics", ["paper", "released"])
+@pytest.mark.parametrize(("d", "h"), [(2, 3), (3, 4), (3, 60), (5, 2)])
+def test_weights_that_are_not_symmetric_have_the_gradients_of_their_equation(
+    d: int, h: int, semantics: str
+) -> None:
+    """W₁ starts as the identity, which hides a transposed gradient; here it is anything."""
+    torch.manual_seed(0)
+    conv = CSNNConv(h, d, learner="mlp", semantics=semantics).double().eval()
+    with torch.no_grad():
+        conv.left.weight.copy_(randn(d, d, seed=5))
+        conv.right.weight.copy_(randn(h, h, seed=6))
+    leaves = [x := randn(N, d, h).requires_grad_(), *conv.parameters()]
+    results = []
+    for y in (conv(x, GRAPH), dense_layer(conv, x, semantics)):
+        gradients = torch.autograd.grad((y * randn(N, d, h, seed=3)).sum() / h, leaves)
+        results.append([y, *gradients])
+    for got, expected in zip(*results, strict=True):
+        assert_close(got, expected, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("d", [2, 4])

@@ -107,6 +107,31 @@ def test_a_compiled_run_is_a_run() -> None:
     )
 
 
+def step_gradient(clip: float | None) -> float:
+    """The norm of the gradient with which one step of training is made."""
+    dataset, settings = node_dataset(), recipe(epochs=1, clip=clip)
+    model, fabric = build_model(settings, dataset), make_fabric(settings.train, "cpu")
+    feed = make_feed(dataset, 0, settings, fabric.device)
+    fit(model, feed, Task("multiclass", "accuracy"), settings.train, fabric=fabric)
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]).norm().item()  # fmt: skip
+
+
+def test_gradients_are_clipped_to_the_norm_that_is_set() -> None:
+    free = step_gradient(None)
+    assert free > 0.2
+    assert step_gradient(free / 8) == pytest.approx(free / 8, rel=1e-3)
+    assert step_gradient(2 * free) == pytest.approx(free, rel=1e-5), "a short one stays as it is"
+
+
+def test_clipping_changes_where_training_goes() -> None:
+    """Adam forgets the size of a gradient, but not how sizes of different steps compare."""
+    free, clipped = (
+        run_split(recipe(clip=clip, optimizer="adamw"), node_dataset())[1] for clip in (None, 0.05)
+    )
+    assert free.history[0][1] == clipped.history[0][1]
+    assert free.history[-1][1] != clipped.history[-1][1]
+
+
 def test_patience_stops_early() -> None:
     _, result = run_split(recipe(epochs=500, patience=5), node_dataset())
     assert result.epochs == result.best_epoch + 5 < 500
