@@ -427,3 +427,10 @@ def test_published_homophily_counts_to_its_last_decimal() -> None:
 
 def test_names_are_exported() -> None:
     assert all(hasattr(registry, name) for name in registry.__all__)
+
+
+@pytest.mark.parametrize("name", [name for name in DATASETS if DATASETS[name].generate])
+def test_what_is_generated_is_what_its_entry_says(name: str) -> None:
+    info, dataset = DATASETS[name], load(name)
+    assert (dataset.name, dataset.task, dataset.metric) == (name, info.task, info.metric)
+    assert verify(name).differences == ()

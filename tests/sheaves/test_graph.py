@@ -91,6 +91,22 @@ def test_what_is_derived_is_derived_once_and_not_copied() -> None:
     assert copy.deepcopy(graph)._memo == {}
 
 
+def test_what_is_derived_in_inference_mode_can_be_trained_on() -> None:
+    graph = Graph(torch.tensor([[0, 1], [1, 2]]))
+    with torch.inference_mode():
+        kept = graph.remember("degree", lambda graph: graph.in_degree.double())
+    assert not kept.is_inference()
+    x = torch.ones(3).double().requires_grad_()
+    (graph.remember("degree", lambda graph: torch.zeros(3)) * x).sum().backward()
+    assert torch.equal(x.grad, torch.tensor([0.0, 1.0, 1.0]).double())
+
+
+def test_what_is_derived_remembers_no_gradients() -> None:
+    weight = torch.ones(3).requires_grad_()
+    graph = Graph(torch.tensor([[0, 1], [1, 2]]))
+    assert not graph.remember("scaled", lambda graph: graph.in_degree * weight).requires_grad
+
+
 def test_edges_keep_their_order_and_number_of_nodes() -> None:
     graph = Graph(EDGES)
     assert torch.equal(graph.edge_index, EDGES)

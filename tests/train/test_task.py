@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from coopsheaf.train.task import Task
+from coopsheaf.train.task import HIGHER_IS_BETTER, Task
 
 NAN = math.nan
 
@@ -109,3 +109,14 @@ def test_probabilities() -> None:
     assert Task("multilabel", "ap").probabilities(logits).shape == (4, 3)
     with pytest.raises(ValueError, match="no probabilities"):
         Task("regression", "mae").probabilities(logits)
+
+
+def test_every_metric_has_a_direction_and_its_names() -> None:
+    """A new one is not forgotten where it is shown."""
+    from coopsheaf.cli.training import NAMES
+    from coopsheaf.data.dataset import METRICS
+    from coopsheaf.report.tables import METRIC_LABELS, PERCENT
+
+    assert set(HIGHER_IS_BETTER) == set(METRICS) == set(NAMES) == set(METRIC_LABELS) >= set(PERCENT)
+    for metric, meaning in METRICS.items():
+        assert ("higher is better" in meaning) == HIGHER_IS_BETTER[metric]

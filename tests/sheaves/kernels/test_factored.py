@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 from allocations import LargestTensor
-from graphs import generator, randn, random_directed, random_flat
+from graphs import ODD_GRAPHS, generator, randn, random_directed, random_flat
 from laws import DIRECTED, FLAT, AnySheaf, Build, parameters
+from torch.testing import assert_close
 
 from coopsheaf import CSNN, Graph
-from coopsheaf.sheaves.kernels import sparse, use_kernel
+from coopsheaf.sheaves.kernels import KERNELS, sparse, use_kernel
 
 N, M, D, H = 20, 2000, 3, 16
 GRAPH = Graph(torch.randint(0, N, (2, M), generator=generator(0)), N)
@@ -49,3 +50,25 @@ def test_a_training_step_stays_small(learner: str, semantics: str) -> None:
     with LargestTensor() as guard:
         model(x, GRAPH).sum().backward()
     assert guard.numel < M * D * H / 4
+
+
+@pytest.mark.parametrize("h", [2, 60])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("blocks", [False, True])
+def test_derivatives_need_no_symmetry(blocks: bool, weighted: bool, h: int) -> None:
+    """Any diagonal and any maps: the blocks of a Laplacian are symmetric, which would hide much."""
+    n, edges = ODD_GRAPHS["random-directed"]
+    graph = Graph(edges, n)
+    leaves = [randn(n, D, h), randn(n, D, D, seed=1) if blocks else randn(n, seed=1)]
+    leaves += [randn(n, D, D, seed=2), randn(n, D, D, seed=3)]
+    leaves += [randn(edges.shape[1], seed=4)] if weighted else []
+    leaves = [leaf.requires_grad_() for leaf in leaves]
+    results = []
+    for kernel in KERNELS.values():
+        x, diagonal, left, right, *weight = leaves
+        y = kernel.node_maps(x, graph, diagonal, left, right, *(weight or [None]))
+        grad = randn(h, D, n, seed=5).permute(2, 1, 0)  # as it comes out of other operations
+        results.append([y, *torch.autograd.grad(y, leaves, grad)])
+    for others in results[1:]:
+        for got, want in zip(others, results[0], strict=True):
+            assert_close(got, want, rtol=1e-11, atol=1e-11)
