@@ -12,7 +12,7 @@ from torch_geometric.nn import GATConv
 from coopsheaf import Graph
 from coopsheaf.nn import MapLearner, MLPLearner, ProjectedSAGELearner, SAGEConv, sage
 from coopsheaf.nn.learners import LEARNERS, learn_maps
-from coopsheaf.sheaves.orthogonal import ExpScale, FixedIdentity, Householder, UnitScale
+from coopsheaf.sheaves.orthogonal import ExpScale, FixedIdentity, Householder, UnitScale, make_scale
 
 N, EDGES = ODD_GRAPHS["random-directed"]
 GRAPH = Graph(EDGES, N)
@@ -147,3 +147,14 @@ def test_hooks_inside_learners_are_called(learner: str) -> None:
     pair = [one.eval() for one in pair]
     assert learn_maps(pair, randn(N, 6), GRAPH)[0].scale.shape == expected.shape
     assert len(seen) == 2
+
+
+@pytest.mark.parametrize("scale", ["exp", "softplus", "rectified"])
+def test_maps_of_a_model_in_half_precision_are_made_in_single(scale: str) -> None:
+    """Half precision would lose the orthogonality, and scales that differ by less than 1 %."""
+    torch.manual_seed(0)
+    learner = MapLearner(4, "mlp", orthogonal=Householder(3), scale=make_scale(scale)).bfloat16()
+    maps = learner(randn(5, 4).bfloat16(), Graph(torch.tensor([[0], [1]]), 5))
+    assert maps.scale.dtype == maps.orthogonal.dtype == torch.float32
+    eye = torch.eye(3).expand(5, 3, 3)
+    assert_close(maps.orthogonal.mT @ maps.orthogonal, eye, rtol=0, atol=1e-5)

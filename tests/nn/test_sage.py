@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from torch_geometric.nn import SAGEConv as PyGSAGEConv
 
 from coopsheaf import Graph
 from coopsheaf.nn import SAGE, SAGEConv, sage
+from coopsheaf.nn.sage import go_together
 
 
 @pytest.mark.parametrize("name", ODD_GRAPHS)
@@ -157,3 +159,24 @@ def test_reset_draws_anew_and_repr_states_the_transformation() -> None:
             assert not torch.equal(value, before[name])
     assert repr(model.convs[0]) == "SAGEConv(3, 4, project=True)"
     assert repr(SAGEConv(3, 4)) == "SAGEConv(3, 4)"
+
+
+def test_stacks_that_differ_do_not_go_together() -> None:
+    """One pass for all would give them the dropout, mode, activation or sizes of the first."""
+
+    def stack(layers: int = 2, **options: Any) -> SAGE:
+        return SAGE(4, 5, layers, 3, **options)
+
+    assert go_together([stack(), stack()])
+    assert go_together([stack(dropout=0.2, act=F.gelu), stack(dropout=0.2, act=F.gelu)])
+    others = [
+        stack(dropout=0.5),
+        stack(act=F.gelu),
+        stack(project=True),
+        stack(3),
+        SAGE(4, 6, 2, 3),
+        stack().eval(),
+    ]
+    for other in others:
+        assert not go_together([stack(), other])
+    assert not go_together([stack(act=torch.cumsum), stack(act=torch.cumsum)])

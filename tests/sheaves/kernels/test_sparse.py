@@ -168,3 +168,14 @@ def test_no_nodes() -> None:
     graph = Graph(torch.empty(2, 0, dtype=torch.int64), 0)
     assert sparse_product(randn(0, 2, 3), graph).shape == (0, 2, 3)
     assert sparse_product(randn(0, 2, 3), graph, randn(0, 2, 2)).shape == (0, 2, 3)
+
+
+@pytest.mark.usefixtures("block_product")
+@pytest.mark.parametrize("b", [1, 2])
+def test_more_parallel_edges_than_a_matrix_has_entries(b: int) -> None:
+    """The library samples a product at a pattern, which can hold no more than n² entries."""
+    edges = torch.tensor([[0, 1, 1, 0, 1], [0, 0, 1, 1, 0]]).repeat(1, 3)
+    graph = Graph(edges, 2)
+    g, x = randn(2, b, 4), randn(2, b, 4, seed=1)
+    expected = g[edges[1]] @ x[edges[0]].mT
+    assert_close(edge_products(g, x, graph), expected, rtol=0, atol=1e-12)
