@@ -14,6 +14,7 @@ from train.small import graph_dataset, node_dataset, recipe
 
 from coopsheaf.models.registry import make_settings
 from coopsheaf.train.build import build_model
+from coopsheaf.train.checkpoint import load_tensors
 from coopsheaf.train.loop import FitResult, fit
 from coopsheaf.train.run import Run, make_feed, run_split
 from coopsheaf.train.run_info import CheckpointError
@@ -163,6 +164,53 @@ def test_every_setting_trains_and_resumes_to_the_same_end(options: dict, tmp_pat
         if not pieces[1].interrupted:
             break
     assert asked > 8
+    same(whole, pieces)
+
+
+@pytest.mark.parametrize(("kind", "metric", "good"), [("multiclass", "accuracy", 0.1), ("regression", "mae", -0.1)])  # fmt: skip
+def test_the_plateau_schedule_slows_down_where_scores_get_no_better(kind, metric, good) -> None:
+    from coopsheaf.train.loop import _make_plateau
+
+    config = recipe(schedule="plateau", plateau_patience=2, lr=0.08).train
+    optimizer = torch.optim.Adam([torch.zeros(1, requires_grad=True)], lr=0.08)
+    plateau = _make_plateau(optimizer, Task(kind, metric), config)
+    score, rates = 5.0, []
+    for change in [good] * 5 + [-good] * 4:
+        score += change
+        plateau.step(score)
+        rates.append(optimizer.param_groups[0]["lr"])
+    assert rates == [0.08] * 7 + [0.04] * 2
+    assert _make_plateau(optimizer, Task(kind, metric), recipe(schedule="cosine").train) is None
+
+
+def test_the_plateau_schedule_follows_the_validation_score(tmp_path: Path) -> None:
+    """Not the loss, which goes on falling while nothing gets better."""
+    dataset, settings = node_dataset(), recipe(schedule="plateau", plateau_patience=1, epochs=14)
+    model, fabric = build_model(settings, dataset), make_fabric(settings.train, "cpu")
+    feed, path = make_feed(dataset, 0, settings, fabric.device), tmp_path / "state"
+    task = Task("multiclass", "accuracy")
+    result = fit(model, feed, task, settings.train, fabric=fabric, state_path=path)
+    rate, best, bad = settings.train.lr, -math.inf, 0
+    for _, _, _, val, _ in result.history:
+        bad = 0 if val > best * (1 + 1e-4) or best < 0 else bad + 1
+        best = max(best, val)
+        if bad > 1:
+            rate, bad = rate / 2, 0
+    assert rate < settings.train.lr
+    assert load_tensors(path)[1]["rates"] == pytest.approx([rate])
+
+
+def test_a_resumed_run_remembers_how_long_it_has_been_no_better(tmp_path: Path) -> None:
+    """Stopped after every epoch, it would otherwise never lose its patience."""
+    settings = recipe(schedule="plateau", plateau_patience=1, epochs=14, lr=0.1)
+    whole = run_split(settings, node_dataset())
+    vals = [row[3] for row in whole[1].history]
+    assert sum(b <= max(vals[: k + 1]) for k, b in enumerate(vals[1:])) > 3, "some are no better"
+    for _ in range(15):
+        pieces = run_split(
+            settings, node_dataset(), out=tmp_path / "run", resume=True, should_stop=lambda: True
+        )
+    assert not pieces[1].interrupted
     same(whole, pieces)
 
 
