@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import shutil
 from dataclasses import replace
+from itertools import count, pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -318,3 +320,39 @@ def test_an_undefined_validation_metric_is_an_error() -> None:
     one = dataset.val & (dataset.y == 1)
     with pytest.raises(ValueError, match="the validation metric, auroc, was never defined"):
         run_split(recipe(epochs=2), replace(dataset, val=one))
+
+
+class UnevenSteps:
+    """Two steps, of one sample and of four, whose losses are 1 and 6."""
+
+    def steps(self, model: torch.nn.Module, epoch: int):
+        for size, target in ((1, 1.0), (4, 6.0)):
+            yield model(torch.zeros(size, 1)) * 1e-9, torch.full((size, 1), target)
+
+    def outputs(self, model: torch.nn.Module) -> dict:
+        return {part: (torch.zeros(1, 1), torch.zeros(1, 1)) for part in ("train", "val", "test")}
+
+    def train_targets(self) -> torch.Tensor:
+        return torch.zeros(1, 1)
+
+
+def test_the_loss_of_an_epoch_is_the_mean_over_its_samples() -> None:
+    config = recipe(epochs=1).train
+    task, model = Task("regression", "mae"), torch.nn.Linear(1, 1)
+    result = fit(model, UnevenSteps(), task, config, fabric=make_fabric(config, "cpu"))
+    assert result.history[0][1] == pytest.approx((1 + 4 * 6) / 5, rel=1e-5)
+
+
+def test_the_time_of_all_pieces_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a clock that strikes once every time somebody looks."""
+    strikes = count()
+    clock = SimpleNamespace(monotonic=lambda: float(next(strikes)))
+    monkeypatch.setattr("coopsheaf.train.loop.time", clock)
+    seconds = []
+    for _ in range(4):
+        pieces = run_split(
+            recipe(epochs=3), node_dataset(), out=tmp_path, resume=True, should_stop=lambda: True
+        )
+        seconds.append(pieces[1].seconds)
+    assert seconds[0] > 0
+    assert [b - a for a, b in pairwise(seconds)] == pytest.approx([seconds[0]] * 2 + [1.0])

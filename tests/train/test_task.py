@@ -120,3 +120,14 @@ def test_every_metric_has_a_direction_and_its_names() -> None:
     assert set(HIGHER_IS_BETTER) == set(METRICS) == set(NAMES) == set(METRIC_LABELS) >= set(PERCENT)
     for metric, meaning in METRICS.items():
         assert ("higher is better" in meaning) == HIGHER_IS_BETTER[metric]
+
+
+def test_the_rarer_of_two_classes_weighs_more_in_the_loss() -> None:
+    """One in four is positive: its loss counts three times as much."""
+    task, y = Task("binary", "auroc"), torch.tensor([0, 0, 1, 0])
+    weight = task.class_weight(y)
+    assert_close(weight, torch.tensor([4 / 6, 2.0]))
+    logits = randn(4, 1).float()
+    each = F.binary_cross_entropy_with_logits(logits[:, 0], y.float(), reduction="none")
+    want = (each * torch.tensor([1.0, 1.0, 3.0, 1.0])).mean()
+    assert_close(task.loss(logits, y, weight), want)

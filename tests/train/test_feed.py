@@ -1,0 +1,76 @@
+"""What a step and an evaluation see."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+from train.small import graph_dataset, node_dataset
+
+from coopsheaf.data.dataset import PARTS
+from coopsheaf.sheaves.graph import Graph
+from coopsheaf.train.feed import GraphFeed, NodeFeed
+
+CPU = torch.device("cpu")
+
+
+class Watcher(nn.Module):
+    """Gives every node its own number, or every graph its size, and keeps what it was called with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[Tensor, Graph, Tensor | None]] = []
+
+    def forward(self, x: Tensor, graph: Graph, batch: Tensor | None = None, size: int | None = None, *, edge_weight: Tensor | None = None) -> Tensor:  # fmt: skip
+        self.calls.append((x, graph, edge_weight))
+        if batch is None:
+            return torch.arange(x.shape[0])
+        return torch.zeros(size or 1, x.shape[1]).index_add(0, batch, x.float())
+
+
+def test_a_step_on_one_graph_is_at_the_training_nodes_of_its_split() -> None:
+    dataset = node_dataset()
+    for split in range(2):
+        feed, watcher = NodeFeed(dataset, split, device=CPU, dtype=torch.float64), Watcher()
+        ((logits, y),) = feed.steps(watcher, 0)
+        assert torch.equal(logits, dataset.train[split].nonzero().flatten())
+        assert torch.equal(y, dataset.y[dataset.train[split]])
+        assert torch.equal(feed.train_targets(), y)
+        for part, (logits, y) in feed.outputs(watcher).items():
+            assert torch.equal(logits, getattr(dataset, part)[split].nonzero().flatten())
+            assert torch.equal(y, dataset.y[logits])
+        assert watcher.calls[0][0].dtype == torch.float64
+
+
+def test_edge_weights_reach_the_network() -> None:
+    dataset = node_dataset()
+    weight = torch.arange(dataset.num_edges).float()
+    feed = NodeFeed(replace(dataset, edge_weight=weight), 0, device=CPU, dtype=torch.float64)
+    watcher = Watcher()
+    feed.outputs(watcher)
+    _, graph, seen = watcher.calls[0]
+    assert torch.equal(graph.edge_index, dataset.edge_index)
+    assert torch.equal(seen, weight.double())
+
+
+def order(seed: int, epoch: int) -> list[float]:
+    feed = GraphFeed(graph_dataset(), batch_size=5, seed=seed, device=CPU, dtype=torch.float32)
+    return [value for logits, _ in feed.steps(Watcher(), epoch) for value in logits[:, 0].tolist()]
+
+
+def test_graphs_are_shuffled_anew_from_seed_and_epoch_alone() -> None:
+    assert order(0, 0) == order(0, 0)
+    assert order(0, 0) != order(0, 1)
+    assert order(0, 0) != order(1, 0)
+    assert sorted(order(0, 0)) == sorted(order(1, 3))
+
+
+def test_every_graph_is_evaluated_once_with_its_own_target() -> None:
+    dataset = graph_dataset()
+    feed = GraphFeed(dataset, batch_size=5, seed=0, device=CPU, dtype=torch.float32)
+    for part, (logits, y) in feed.outputs(Watcher()).items():
+        graphs = [dataset.graphs[int(i)] for i in getattr(dataset, part)]
+        assert torch.equal(y, torch.cat([graph.y for graph in graphs]))
+        torch.testing.assert_close(logits, torch.stack([graph.x.sum(0) for graph in graphs]))
+    assert tuple(feed.outputs(Watcher())) == PARTS
