@@ -1,0 +1,62 @@
+"""From a recipe to a network, in the units of its targets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.testing import assert_close
+from train.small import graph_dataset, node_dataset, recipe
+
+from coopsheaf.train.build import Rescaled, build_model
+
+
+class Given(nn.Module):
+    """A network that returns what it is given."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+def test_outputs_are_in_the_units_of_the_training_targets() -> None:
+    model = Rescaled(Given(), 2)  # type: ignore[arg-type]
+    y = torch.tensor([[100.0, -1.0], [300.0, float("nan")], [200.0, -3.0]])
+    model.fit(y)
+    x = torch.tensor([[0.0, 0.0], [1.0, -1.0]])
+    spread = (20_000 / 3) ** 0.5
+    want = torch.tensor([[200.0, -2.0], [200.0 + spread, -3.0]])
+    assert_close(model(x), want)
+    assert_close(model.finish(x), want)
+
+
+def test_targets_that_are_all_the_same_or_all_unknown_scale_nothing() -> None:
+    model = Rescaled(Given(), 2)  # type: ignore[arg-type]
+    model.fit(torch.tensor([[5.0, float("nan")], [5.0, float("nan")]]))
+    assert torch.equal(model(torch.tensor([[0.5, 0.5]])), torch.tensor([[5.5, 0.5]]))
+
+
+def test_parameters_are_drawn_from_the_seed_of_the_recipe() -> None:
+    states = []
+    for seed in (0, 0, 1):
+        torch.rand(1)  # whatever was drawn before
+        states.append(build_model(recipe(seed=seed), node_dataset()).state_dict())
+    assert all(torch.equal(value, states[1][name]) for name, value in states[0].items())
+    assert any(not torch.equal(value, states[2][name]) for name, value in states[0].items())
+
+
+@pytest.mark.parametrize(("task", "outputs"), [("multiclass", 3), ("binary", 1), ("regression", 1)])
+def test_the_task_decides_outputs_and_units(task: str, outputs: int) -> None:
+    dataset = node_dataset(task=task)
+    model = build_model(recipe(), dataset)
+    assert isinstance(model, Rescaled) == (task == "regression")
+    assert model(dataset.x, dataset.edge_index).shape == (40, outputs)
+
+
+def test_precision_and_level_come_from_recipe_and_data() -> None:
+    double = recipe(precision="64")
+    assert {p.dtype for p in build_model(double, node_dataset()).parameters()} == {torch.float64}
+    whole = build_model(replace(double), graph_dataset())
+    graph = graph_dataset().graphs[0]
+    assert whole.eval()(graph.x.double(), graph.edge_index).shape == (1, 2)
