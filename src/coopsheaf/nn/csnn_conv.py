@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from coopsheaf.checks import check_choice, check_int
 from coopsheaf.nn.learners import LearnerRecipe, MapLearner, learn_maps
 from coopsheaf.sheaves.diffusion import SEMANTICS
-from coopsheaf.sheaves.graph import Graph, as_graph
+from coopsheaf.sheaves.graph import Graph, as_graph, as_weighted_graph
 from coopsheaf.sheaves.kernels.stalks import multiply_stalks
 from coopsheaf.sheaves.orthogonal import Orthogonal, Scale, make_orthogonal, make_scale
 from coopsheaf.sheaves.sheaf import ConformalMaps
@@ -53,8 +53,8 @@ class CSNNConv(nn.Module):
         pe_channels: size of positional encodings that the learners see beside x.
 
     Shapes:
-        x ``(n, d, h)``; edge_index ``(2, m)`` or a :class:`~coopsheaf.Graph`; pe
-        ``(n, pe_channels)``; edge_weight ``(m,)``. Returns ``(n, d, h)``.
+        x ``(n, d, h)``; edge_index ``(2, m)``, sparse ``(n, n)`` or a :class:`~coopsheaf.Graph`;
+        edge_weight ``(m,)``; pe ``(n, pe_channels)``. Returns ``(n, d, h)``.
     """
 
     def __init__(
@@ -99,12 +99,13 @@ class CSNNConv(nn.Module):
         self,
         x: Tensor,
         edge_index: Tensor | Graph,
-        pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
+        *,
+        pe: Tensor | None = None,
     ) -> Tensor:
         d, h = self.stalk_dim, self.channels
         check_shape("x", x, f"(n, {d}, {h})", (None, d, h))
-        graph = as_graph(edge_index, x.shape[0])
+        graph, edge_weight = as_weighted_graph(edge_index, x.shape[0], edge_weight)
         if edge_weight is not None:
             edge_weight = check_edge_weight(edge_weight, graph.num_edges, "x", x)
         source, target = self.maps(x, graph, pe)

@@ -129,15 +129,7 @@ class MatchNetwork(Network):
         self.readout = make_linear(hidden_channels, out_channels, bias=False)
         self.reset_parameters()
 
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Tensor | Graph,
-        batch: Tensor | None = None,
-        batch_size: int | None = None,
-        pe: Tensor | None = None,
-        edge_weight: Tensor | None = None,
-    ) -> Tensor:
+    def _check_x(self, x: Tensor) -> Tensor:
         if getattr(self.encoder, "integers", False) and not x.is_floating_point():
             # The checks that follow know one dtype; single precision is exact up to 2²⁴.
             dtype = next(self.parameters()).dtype
@@ -147,7 +139,7 @@ class MatchNetwork(Network):
                     "(autocast works)"
                 )
             x = x.to(dtype)
-        return super().forward(x, edge_index, batch, batch_size, pe, edge_weight)
+        return super()._check_x(x)
 
     def embed(
         self,

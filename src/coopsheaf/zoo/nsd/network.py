@@ -67,6 +67,7 @@ class NSD(Network):
     """
 
     takes_edge_weight = True
+    undirected = True
 
     def __init__(
         self,

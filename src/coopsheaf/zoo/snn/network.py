@@ -14,7 +14,7 @@ from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.diagonal import inverse_sqrt
 from coopsheaf.sheaves.laplacian import GraphOperator, weighted_degree
 from coopsheaf.sheaves.operator import BlockDiagonal, Identity, Multiple, Operator, Product, Sum
-from coopsheaf.tensor_checks import check_same, check_shape
+from coopsheaf.tensor_checks import check_edge_numbers
 from coopsheaf.zoo.nsd.conv import check_undirected_weight
 from coopsheaf.zoo.nsd.edge_maps import undirected_partners
 from coopsheaf.zoo.snn.conv import FixedSheafConv
@@ -61,6 +61,7 @@ class SNN(Network):
     """
 
     takes_edge_weight = True
+    undirected = True
 
     def __init__(
         self,
@@ -125,9 +126,7 @@ class SNN(Network):
         return Sum(identity, Multiple(-1.0, normalized))
 
     def _check_weight(self, edge_weight: Tensor, graph: Graph, x: Tensor) -> Tensor:
-        m = graph.num_edges
-        weight = check_shape("edge_weight", edge_weight, f"(m,) with m = {m}", (m,))
-        check_same("edge_weight", weight, "x", x)
+        weight = check_edge_numbers(edge_weight, graph.num_edges, "x", x)
         if weight.is_cpu and not torch.compiler.is_compiling() and not weight.isfinite().all():
             raise ValueError("`edge_weight` must be finite; got infinite or undefined weights")
         return check_undirected_weight(weight, graph)
