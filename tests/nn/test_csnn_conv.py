@@ -104,7 +104,7 @@ def test_positional_encodings_reach_the_learners_alone() -> None:
     assert not torch.allclose(learned[0].scale, conv.maps(x, edge_index, -pe)[0].scale)
     operator = conv.diffusion(Graph(edge_index, n), *learned, None)
     expected = operator.mv(conv.right(conv.left.weight @ x))
-    assert_close(conv(x, edge_index, pe=pe), expected)
+    assert_close(conv(x, edge_index, pe), expected)
 
 
 def test_recording_maps_changes_nothing_and_sees_every_layer() -> None:

@@ -176,7 +176,7 @@ class CSNN(Network):
         edge_weight: Tensor | None,
     ) -> Tensor:
         x = dropout(x, self.dropout, self.training)
-        y = dropout(conv(x, graph, edge_weight, pe=pe), self.dropout, self.training)
+        y = dropout(conv(x, graph, pe, edge_weight), self.dropout, self.training)
         kept, y = (1 + torch.tanh(epsilon)) * x, self.act(y)
         # In place where nobody looks inside: one array of the size of x less at the peak.
         return kept.sub_(y) if is_plain_eager(kept, y) else kept - y

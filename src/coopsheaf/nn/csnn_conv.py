@@ -54,7 +54,7 @@ class CSNNConv(nn.Module):
 
     Shapes:
         x ``(n, d, h)``; edge_index ``(2, m)``, sparse ``(n, n)`` or a :class:`~coopsheaf.Graph`;
-        edge_weight ``(m,)``; pe ``(n, pe_channels)``. Returns ``(n, d, h)``.
+        pe ``(n, pe_channels)``; edge_weight ``(m,)``. Returns ``(n, d, h)``.
     """
 
     def __init__(
@@ -99,9 +99,8 @@ class CSNNConv(nn.Module):
         self,
         x: Tensor,
         edge_index: Tensor | Graph,
-        edge_weight: Tensor | None = None,
-        *,
         pe: Tensor | None = None,
+        edge_weight: Tensor | None = None,
     ) -> Tensor:
         d, h = self.stalk_dim, self.channels
         check_shape("x", x, f"(n, {d}, {h})", (None, d, h))

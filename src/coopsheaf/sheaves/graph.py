@@ -170,11 +170,14 @@ class Graph:
     def remember(self, name: str, make: Callable[[Graph], Derived]) -> Derived:
         """What ``make`` derives from this graph, derived at the first call and kept under ``name``.
 
-        For what depends on nothing learned. Compilers see ``make`` itself.
+        For what depends on nothing learned. Compilers see ``make`` itself, and so do the transforms
+        of ``torch.func``, whose tensors must not outlive them.
         """
         if torch.compiler.is_compiling():
             return make(self)
         if name not in self._memo:
+            if torch._C._are_functorch_transforms_active():
+                return make(self)
             # What is kept must be of use in training, whoever asks for it first.
             with torch.inference_mode(False), torch.no_grad():
                 self._memo[name] = make(self)
