@@ -153,9 +153,7 @@ class CSNN(Network):
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
     ) -> Tensor:
-        x = dropout(x, self.input_dropout, self.training)
-        x = self.act(self.encoder(x))
-        x = x.unflatten(1, (self.stalk_dim, self.hidden_channels))  # (n, d, h)
+        x = self.encode(x)
         for conv, epsilon, norm in zip(self.convs, self.epsilons, self.norms, strict=True):
             inputs = (x, conv, epsilon, graph, pe, edge_weight)
             if self.checkpoint_layers and self.training and torch.is_grad_enabled():
@@ -165,6 +163,12 @@ class CSNN(Network):
             # Outside: a batch norm that is computed twice would count its batch twice.
             x = norm(x.flatten(1)).view_as(x)
         return x.flatten(1)  # (n, d·h)
+
+    def encode(self, x: Tensor) -> Tensor:
+        """What enters the first layer: from ``(n, in_channels)`` to ``(n, d, h)``, node by node."""
+        x = dropout(x, self.input_dropout, self.training)
+        x = self.act(self.encoder(x))
+        return x.unflatten(1, (self.stalk_dim, self.hidden_channels))
 
     def _layer(
         self,
@@ -177,6 +181,10 @@ class CSNN(Network):
     ) -> Tensor:
         x = dropout(x, self.dropout, self.training)
         y = dropout(conv(x, graph, pe, edge_weight), self.dropout, self.training)
+        return self.update(x, y, epsilon)
+
+    def update(self, x: Tensor, y: Tensor, epsilon: Tensor) -> Tensor:
+        """(1 + tanh ε) ⊙ x - σ(y), what a layer makes of x and its diffusion y, node by node."""
         kept, y = (1 + torch.tanh(epsilon)) * x, self.act(y)
         # In place where nobody looks inside: one array of the size of x less at the peak.
         return kept.sub_(y) if is_plain_eager(kept, y) else kept - y

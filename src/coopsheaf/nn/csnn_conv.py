@@ -108,11 +108,13 @@ class CSNNConv(nn.Module):
         if edge_weight is not None:
             edge_weight = check_edge_weight(edge_weight, graph.num_edges, "x", x)
         source, target = self.maps(x, graph, pe)
+        return self.diffusion(graph, source, target, edge_weight).mv(self.mix(x))
+
+    def mix(self, x: Tensor) -> Tensor:
+        """(I ⊗ W₁) X W₂, what is diffused, node by node."""
         if self.left is not None:
             x = multiply_stalks(self.left.weight, x)
-        if self.right is not None:
-            x = self.right(x)
-        return self.diffusion(graph, source, target, edge_weight).mv(x)
+        return x if self.right is None else self.right(x)
 
     def maps(
         self, x: Tensor, edge_index: Tensor | Graph, pe: Tensor | None = None

@@ -274,7 +274,7 @@ def learn_maps(learners: Sequence[MapLearner], x: Tensor, graph: Graph) -> list[
     inner = [learner.learner for learner in learners]
     kind = type(inner[0])
     raw: Sequence[Tensor | None] = [None] * len(inner)
-    if kind in _TOGETHER and all(_is_as_built(module, kind) for module in inner):
+    if kind in _TOGETHER and all(is_as_built(module, kind) for module in inner):
         apply, fit = _TOGETHER[kind]
         if fit(inner):
             raw = apply(inner, x, graph)
@@ -299,17 +299,17 @@ _TOGETHER: dict[type, tuple[Callable[..., Sequence[Tensor]], Callable[..., bool]
     SAGE: (_apply_sages, go_together),
 }
 
-_PARTS = (MLP, SAGE, SAGEConv, LayerNorm, nn.Linear, nn.ReLU, nn.Identity)
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_PARTS = (MLP, SAGE, EmbeddedSAGE, SAGEConv, LayerNorm, nn.Linear, nn.ReLU, nn.Identity)
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
-def _is_as_built(module: nn.Module | None, kind: type) -> bool:
+def is_as_built(module: nn.Module | None, kind: type) -> bool:
     """Whether a learner is what its recipe made, and nobody listens to what happens inside."""
     if module is None or type(module) is not kind:
         return False
     return all(
         type(part) in (*_PARTS, nn.Sequential, nn.ModuleList)
-        and not any(getattr(part, hooks) for hooks in _HOOKS)
+        and not any(getattr(part, hooks) for hooks in HOOKS)
         for part in module.modules()
     )
 
