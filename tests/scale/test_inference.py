@@ -172,6 +172,7 @@ OTHERS: dict[str, Callable[[], nn.Module]] = {
     "a learner that is almost known": lambda: CSNN(5, 4, 2, 3, learner=lambda i, o: Shifted(i, 6, o)),
     "a hook that changes outputs": lambda: watched(CSNN(5, 4, 2, 3)),
     "a method put into the network": lambda: patched(CSNN(5, 4, 2, 3), "_layer", halved),
+    "all layers": lambda: CSNN(5, 4, 2, 3, jk="cat"),
     "a norm over all nodes": lambda: with_norm(CSNN(5, 4, 2, 3), GraphNorm(12)),
     "an activation over all nodes": lambda: CSNN(5, 4, 2, 3, act=lambda x: x - x.mean(0)),
 }  # fmt: skip

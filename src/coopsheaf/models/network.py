@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_pool
+from torch_geometric.nn import (
+    JumpingKnowledge,
+    global_add_pool,
+    global_max_pool,
+    global_mean_pool,
+)
 from torch_geometric.nn.resolver import activation_resolver
 
 from coopsheaf.checks import check_choice, check_int
@@ -22,6 +27,14 @@ from coopsheaf.tensor_checks import (
 
 NORMS: dict[str, Callable[[int], nn.Module]] = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d}
 
+# How the features after all layers become one, as in PyG's networks.
+JUMPS = {
+    "last": "those after the last layer",
+    "cat": "side by side",
+    "max": "the largest, entry by entry",
+    "lstm": "weighted by an LSTM over the layers",
+}
+
 POOLS: dict[str, Callable[..., Tensor]] = {
     "mean": global_mean_pool,
     "sum": global_add_pool,
@@ -33,7 +46,9 @@ class Network(nn.Module):
     """A network for nodes or, with a pool, for whole graphs.
 
     A subclass writes :meth:`embed`, from input features to the features of the nodes after its last
-    layer, and sets ``readout``, a module from those (pooled or not) to the output.
+    layer, or :meth:`layer_outputs`, from which :meth:`embed` makes them, and sets ``readout``, a
+    module from those (pooled or not) to the output. ``embedding_channels`` is the size of those
+    features, and of the output where ``out_channels`` is ``None``.
 
     Args:
         in_channels: size of the input features.
@@ -53,6 +68,7 @@ class Network(nn.Module):
     """
 
     readout: nn.Module
+    embedding_channels: int
     pe_channels = 0
     # Whether edge weights mean something to this network; networks that see no edges ignore them.
     takes_edge_weight = False
@@ -72,7 +88,17 @@ class Network(nn.Module):
             check_int("out_channels", out_channels, minimum=1)
         self.out_channels = out_channels
         self.pool = None if pool is None else check_choice("pool", pool, POOLS)
+        self.jump: JumpingKnowledge | None = None
         self.edge_masks = EdgeMasks(self.undirected) if self.takes_edge_weight else None
+
+    def _end_layers(self, width: int, jk: str | None = None, num_layers: int = 1) -> int:
+        """Layers of this width are there: what makes one embedding of them, and its width."""
+        if jk is not None:
+            check_choice("jk", jk, JUMPS)
+        if jk not in (None, "last"):
+            self.jump = JumpingKnowledge(jk, width, num_layers)
+        self.jk, self.embedding_channels = jk, width * num_layers if jk == "cat" else width
+        return self.embedding_channels
 
     def embed(
         self,
@@ -83,8 +109,29 @@ class Network(nn.Module):
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
     ) -> Tensor:
-        """The features of the nodes after the last layer, ``(n, width)``; arguments checked."""
+        """What the readout sees, ``(n, embedding_channels)``; arguments checked."""
+        outputs = self.layer_outputs(x, graph, batch=batch, pe=pe, edge_weight=edge_weight)
+        if self.jump is not None:
+            return self.jump([self.after_layers(x) for x in outputs])
+        for x in outputs:  # noqa: B007 -- the last one is wanted
+            pass
+        return self.after_layers(x)
+
+    def layer_outputs(
+        self,
+        x: Tensor,
+        graph: Graph,
+        *,
+        batch: Tensor | None = None,
+        pe: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+    ) -> Iterator[Tensor]:
+        """The features ``(n, width)`` after each layer, one after the other."""
         raise NotImplementedError
+
+    def after_layers(self, x: Tensor) -> Tensor:
+        """What is done to the features of the last layer, or of each that is looked at."""
+        return x
 
     def map_learners(self) -> list[nn.Module]:
         """The modules that learn restriction maps; networks without a sheaf have none."""

@@ -26,7 +26,8 @@ _BY_NODE = (
 def _pieces() -> tuple[object, ...]:
     """The methods that make up a forward pass."""
     return (
-        *(CSNN.forward, CSNN.embed, CSNN.encode, CSNN._layer, CSNN.update),
+        *(CSNN.forward, CSNN.embed, CSNN.layer_outputs, CSNN.after_layers),
+        *(CSNN.encode, CSNN._layer, CSNN.update),
         *(CSNNConv.forward, CSNNConv.maps, CSNNConv.mix, MapLearner.forward),
     )
 
@@ -51,7 +52,8 @@ def goes_in_chunks(network: nn.Module) -> TypeGuard[CSNN]:
     assert isinstance(masks, EdgeMasks)
     parts = [network.encoder, network.act, *network.norms, *network.readout.modules()]
     return (
-        not masks.explain
+        network.jump is None  # the last layer is all that is kept
+        and not masks.explain
         and all(type(part) in _BY_NODE for part in parts)
         and not (_has_any_global_hook() or any(_is_watched(part) for part in network.modules()))
         and _pieces() == _AS_WRITTEN
