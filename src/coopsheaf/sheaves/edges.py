@@ -24,7 +24,7 @@ _SPARSE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc)
 class Edges(NamedTuple):
     """A checked list of edges."""
 
-    index: Tensor  # (2, m), int64, nobody else's memory
+    ends: Tensor  # (2, m), int64, nobody else's memory
     num_nodes: int
     values: Tensor | None = None  # (m,): the entries of a sparse matrix
     reordered: bool = False  # the matrix had its entries in another order
@@ -109,21 +109,21 @@ def _read_matrix(matrix: Tensor, num_nodes: int | None) -> Edges:
             f"`edge_index` must have shape ({n}, {n}) as a sparse matrix, with one number per "
             f"entry; got shape {tuple(matrix.shape)}"
         )
-    reordered = False
+    reordered, given = False, matrix._nnz()
     if matrix.layout == torch.sparse_coo:
-        given, matrix = matrix._indices(), matrix.coalesce()  # adds up what is there twice
+        order, matrix = matrix._indices(), matrix.coalesce()  # adds up what is there twice
         target, source = matrix.indices()
-        reordered, twice = not torch.equal(given, matrix.indices()), given.shape[1] > len(target)
+        reordered = not torch.equal(order, matrix.indices())
     else:
         target, source = _entries(matrix)
-        twice = (target * n + source).unique().numel() < target.numel()
-    if twice:
+    ends = torch.stack([source, target]).long()
+    _check_num_nodes(ends, n)  # PyTorch does not look at what is in a matrix
+    if (ends[1] * n + ends[0]).unique().numel() < given:
         raise ValueError(
             "`edge_index` must not hold two values for one entry of a sparse matrix; add them up "
             "with .coalesce(), or give parallel edges as a (2, m) tensor"
         )
-    index = torch.stack([source, target]).long()
-    return Edges(index, _check_num_nodes(index, n), matrix.values(), reordered)
+    return Edges(ends, n, matrix.values(), reordered)
 
 
 def _entries(matrix: Tensor) -> tuple[Tensor, Tensor]:

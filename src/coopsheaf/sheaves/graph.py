@@ -304,7 +304,7 @@ def _check_size(graph: Graph, num_nodes: int | None) -> None:
 
 def _sort(edges: Edges) -> tuple[Tensor, Tensor, CSR, CSR]:
     """Sources, targets, and the edges grouped by either."""
-    (source, target), n = (edges.index[0], edges.index[1]), edges.num_nodes
+    (source, target), n = (edges.ends[0], edges.ends[1]), edges.num_nodes
     return source, target, _compress(target, source, n), _compress(source, target, n)
 
 
