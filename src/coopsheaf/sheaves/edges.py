@@ -45,8 +45,8 @@ def read_edges(edge_index: object, num_nodes: int | None = None) -> Edges:
         tensor = tensor.as_tensor()
     if tensor.layout != torch.strided or tensor.dim() != 2 or tensor.shape[0] != 2:
         raise ValueError(
-            "`edge_index` must be a dense tensor of shape (2, m): sources above targets; or a "
-            "sparse COO, CSR or CSC matrix of shape (n, n): the transposed adjacency matrix; "
+            "`edge_index` must be a sparse COO, CSR or CSC matrix of shape (n, n), the transposed "
+            "adjacency, or a dense tensor of shape (2, m): sources above targets; "
             f"got shape {tuple(tensor.shape)}, layout {tensor.layout}"
         )
     if tensor.dtype not in (torch.int64, torch.int32):
