@@ -23,6 +23,7 @@ FLOORS = [
     "lazy",
     "memory",
     "tensor_checks",
+    "sheaves.edges",
     "sheaves.graph",
     "sheaves.kernels",
     "sheaves.sheaf",

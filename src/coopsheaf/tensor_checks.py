@@ -56,14 +56,22 @@ def check_same(argument: str, value: Tensor, other_argument: str, other: Tensor)
         )
 
 
-def check_edge_weight(
+def check_edge_numbers(
     edge_weight: object, num_edges: int, other_argument: str, other: Tensor
 ) -> Tensor:
-    """One finite weight per edge, not negative, of the dtype and on the device of ``other``."""
+    """One number of any sign per edge, of the dtype and on the device of ``other``."""
     weight = check_shape("edge_weight", edge_weight, f"(m,) with m = {num_edges}", (num_edges,))
     if torch.is_autocast_enabled(other.device.type):
         weight = weight.to(other.dtype)  # inside a network autocast has changed that of x
     check_same("edge_weight", weight, other_argument, other)
+    return weight
+
+
+def check_edge_weight(
+    edge_weight: object, num_edges: int, other_argument: str, other: Tensor
+) -> Tensor:
+    """One finite weight per edge, not negative, of the dtype and on the device of ``other``."""
+    weight = check_edge_numbers(edge_weight, num_edges, other_argument, other)
     if _readable(weight):
         smallest, largest = (value.item() for value in weight.detach().aminmax())
         if not (smallest >= 0 and largest < float("inf")):
@@ -96,6 +104,11 @@ def check_batch(batch: object, batch_size: object, num_nodes: int) -> None:
 
 
 def _readable(tensor: Tensor) -> bool:
-    """Whether to look at values: not in a compiled graph, and not where a step would have to wait
-    for the device."""
-    return tensor.numel() > 0 and tensor.is_cpu and not torch.compiler.is_compiling()
+    """Whether to look at values: not in a compiled graph, not where a step would have to wait for
+    the device, and not where ``torch.func`` may stand for many values at once."""
+    return (
+        tensor.numel() > 0
+        and tensor.is_cpu
+        and not torch.compiler.is_compiling()
+        and not torch._C._are_functorch_transforms_active()
+    )

@@ -199,7 +199,7 @@ def test_a_batch_of_graphs_is_its_graphs_one_by_one(name: str, graph_level: bool
         for seed, (n, edges) in enumerate(GRAPHS.values())
     ]
     batch = Batch.from_data_list(parts)
-    together = model(batch.x, batch.edge_index, batch.batch, batch.num_graphs)
+    together = model(batch.x, batch.edge_index, batch=batch.batch, batch_size=batch.num_graphs)
     alone = torch.cat([model(part.x, part.edge_index) for part in parts])
     assert together.shape == ((len(parts) if graph_level else batch.num_nodes), OUT)
     assert_close(together, alone, rtol=0, atol=1e-9)

@@ -119,7 +119,7 @@ def test_a_batch_of_graphs_is_its_graphs_one_by_one(learner: str, pool, semantic
     torch.manual_seed(0)
     model = CSNN(5, 4, 2, 2, learner=learner, pool=pool, semantics=semantics).double().eval()
     parts, batch = batch_of_graphs()
-    together = model(batch.x, batch.edge_index, batch.batch, batch.num_graphs)
+    together = model(batch.x, batch.edge_index, batch=batch.batch, batch_size=batch.num_graphs)
     alone = torch.cat([model(part.x, part.edge_index) for part in parts])
     assert_close(together, alone, rtol=0, atol=1e-10)
 
@@ -129,7 +129,7 @@ def test_the_graph_norm_of_kind_one_couples_the_graphs_of_a_batch() -> None:
     torch.manual_seed(0)
     model = CSNN(5, 4, 2, 2, learner=GraphNormSAGELearner(8, 2)).double().eval()
     parts, batch = batch_of_graphs()
-    together = model(batch.x, batch.edge_index, batch.batch)
+    together = model(batch.x, batch.edge_index, batch=batch.batch)
     alone = torch.cat([model(part.x, part.edge_index) for part in parts])
     assert not torch.allclose(together, alone, atol=1e-3)
 
@@ -189,7 +189,7 @@ def test_compiles_in_one_graph(learner: str, semantics: str, prepared: bool) -> 
     x, batch = randn(N, 5).requires_grad_(), torch.zeros(N, dtype=torch.int64)
     edges = Graph(EDGES, N) if prepared else EDGES
     compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
-    expected, got = model(x, edges, batch, 1), compiled(x, edges, batch, 1)
+    expected, got = (net(x, edges, batch=batch, batch_size=1) for net in (model, compiled))
     assert_close(got, expected, rtol=0, atol=1e-10)
     leaves = [x, *model.parameters()]
     for a, b in zip(
@@ -266,7 +266,7 @@ def test_no_nodes() -> None:
 def test_graphs_without_nodes_at_the_end_of_a_batch_are_counted() -> None:
     model = CSNN(5, 4, 1, 2, pool="sum")
     batch = torch.zeros(N, dtype=torch.int64)
-    assert model(torch.randn(N, 5), EDGES, batch, 3).shape == (3, 2)
+    assert model(torch.randn(N, 5), EDGES, batch=batch, batch_size=3).shape == (3, 2)
 
 
 def test_a_learned_activation_is_reset_too() -> None:
@@ -363,11 +363,11 @@ ONE = torch.tensor([[0], [1]])
         (lambda: CSNN(5, 4, 2, 2, act=3), "`act` must be an activation or its name; got 3"),
         (lambda: CSNN(5, 4, 2, 2)(X.double(), ONE), "`x` must have the dtype of the model, torch.float32"),
         (lambda: CSNN(5, 4, 2, 2)(X, Graph(ONE, 3).to("meta")), "must be on the device of the model, cpu"),
-        (lambda: CSNN(5, 4, 2, 2, pool="mean")(X, ONE, torch.zeros(2).long()), r"`batch` must be an int64 tensor of shape \(3,\)"),
-        (lambda: CSNN(5, 4, 2, 2, pool="mean")(X, ONE, torch.zeros(3)), "`batch` must be an int64 tensor"),
-        (lambda: CSNN(5, 4, 2, 2, pool="mean")(X, ONE, torch.tensor([0, 1, 2]), 2), "from 0 and below batch_size = 2; got 0 to 2"),
-        (lambda: CSNN(5, 4, 2, 2, pool="mean")(X, ONE, torch.tensor([-1, 0, 0])), "`batch` must hold graph numbers from 0; got -1 to 0"),
-        (lambda: CSNN(5, 4, 2, 2, pool="mean")(X, ONE, None, 3), "`batch_size` must come with `batch`; got 3 alone"),
+        (lambda: CSNN(5, 4, 2, 2, pool="mean")(X, ONE, batch=torch.zeros(2).long()), r"`batch` must be an int64 tensor of shape \(3,\)"),
+        (lambda: CSNN(5, 4, 2, 2, pool="mean")(X, ONE, batch=torch.zeros(3)), "`batch` must be an int64 tensor"),
+        (lambda: CSNN(5, 4, 2, 2, pool="mean")(X, ONE, batch=torch.tensor([0, 1, 2]), batch_size=2), "from 0 and below batch_size = 2; got 0 to 2"),
+        (lambda: CSNN(5, 4, 2, 2, pool="mean")(X, ONE, batch=torch.tensor([-1, 0, 0])), "`batch` must hold graph numbers from 0; got -1 to 0"),
+        (lambda: CSNN(5, 4, 2, 2, pool="mean")(X, ONE, batch_size=3), "`batch_size` must come with `batch`; got 3 alone"),
         (lambda: CSNN(5, 4, 2, 2)(X, ONE, edge_weight=torch.ones(1).double()), "`edge_weight` and `x` must have the same dtype"),
         (lambda: CSNN(5, 4, 2, 2)(X, ONE, edge_weight=-torch.ones(1)), "`edge_weight` must be finite and not negative"),
     ],

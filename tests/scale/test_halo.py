@@ -117,6 +117,16 @@ def test_a_learner_of_ones_own_says_how_far_it_looks() -> None:
         halo_hops(CSNN(5, 4, 1, 2, learner=Own))
 
 
+class Farther(CSNN):
+    def embed(self, x, graph, **options):
+        return super().embed(x, graph, **options).mean(0, keepdim=True).expand(x.shape[0], -1)
+
+
+def test_a_subclass_may_look_further_than_its_parent() -> None:
+    with pytest.raises(ValueError, match="got Farther with layers that may look further"):
+        halo_hops(Farther(5, 4, 1, 2))
+
+
 def test_networks_without_a_halo_are_refused() -> None:
     with pytest.raises(
         ValueError, match="`model` must be a CSNN for its halo to be known; got PlainMLP"

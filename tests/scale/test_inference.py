@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,15 +12,19 @@ from torch import nn
 from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from torch_geometric.nn import GraphNorm
 
 from coopsheaf import CSNN, Graph
 from coopsheaf.nn import (
+    CSNNConv,
     EmbeddedSAGELearner,
     GraphNormSAGELearner,
     MLPLearner,
     NodeNormSAGELearner,
     ProjectedSAGELearner,
+    record_maps,
 )
+from coopsheaf.nn.learners import MLP
 from coopsheaf.scale import infer
 from coopsheaf.scale.chunks import sum_rows
 from coopsheaf.train.build import Rescaled
@@ -114,6 +119,90 @@ class Neighbours(nn.Module):
 def test_a_learner_of_ones_own_sees_the_whole_graph() -> None:
     model, x = CSNN(5, 4, 2, 2, learner=Neighbours).double(), randn(N, 5)
     assert_close(infer(model, x, GRAPH, chunk=9), whole(model, x, GRAPH), rtol=0, atol=1e-10)
+
+
+class TwiceTheLayer(CSNN):
+    def _layer(self, x, *others):
+        return 2 * super()._layer(x, *others)
+
+
+class OtherEmbedding(CSNN):
+    def embed(self, x, graph, **options):
+        return super().embed(x, graph, **options) + 0.75
+
+
+class TwiceTheConv(CSNNConv):
+    def forward(self, *inputs):
+        return 2 * super().forward(*inputs)
+
+
+class Shifted(MLP):
+    def forward(self, x, edge_index):
+        return super().forward(x, edge_index) + 1
+
+
+def replace(model: CSNN, make: Callable[[nn.Module], nn.Module]) -> CSNN:
+    model.convs[1] = make(model.convs[1])
+    return model
+
+
+def patched(model: CSNN, name: str, method) -> CSNN:
+    setattr(model, name, method.__get__(model))
+    return model
+
+
+def halved(self: CSNN, x, *others):
+    return CSNN._layer(self, x, *others) / 2
+
+
+def watched(model: CSNN) -> CSNN:
+    model.convs[0].register_forward_hook(lambda module, inputs, output: 3 * output)
+    return model
+
+
+def with_norm(model: CSNN, norm: nn.Module) -> CSNN:
+    model.norms[0] = norm
+    return model
+
+
+OTHERS: dict[str, Callable[[], nn.Module]] = {
+    "a subclass with another layer": lambda: TwiceTheLayer(5, 4, 2, 3),
+    "a subclass with another embedding": lambda: OtherEmbedding(5, 4, 2, 3),
+    "another layer put in": lambda: replace(CSNN(5, 4, 2, 3), lambda conv: TwiceTheConv(4, 3)),
+    "a learner that is almost known": lambda: CSNN(5, 4, 2, 3, learner=lambda i, o: Shifted(i, 6, o)),
+    "a hook that changes outputs": lambda: watched(CSNN(5, 4, 2, 3)),
+    "a method put into the network": lambda: patched(CSNN(5, 4, 2, 3), "_layer", halved),
+    "all layers": lambda: CSNN(5, 4, 2, 3, jk="cat"),
+    "a norm over all nodes": lambda: with_norm(CSNN(5, 4, 2, 3), GraphNorm(12)),
+    "an activation over all nodes": lambda: CSNN(5, 4, 2, 3, act=lambda x: x - x.mean(0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_whatever_was_changed_is_not_undone(kind: str) -> None:
+    """The steps are written down twice: a network that takes others was computed wrongly."""
+    torch.manual_seed(0)
+    model, x = OTHERS[kind]().double(), randn(N, 5)
+    assert_close(infer(model, x, GRAPH, chunk=9), whole(model, x, GRAPH), rtol=0, atol=1e-10)
+
+
+def test_methods_put_into_the_class_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, x, layer = CSNN(5, 4, 2, 3).double(), randn(N, 5), CSNN._layer
+    monkeypatch.setattr(CSNN, "_layer", lambda self, *inputs: 2 * layer(self, *inputs))
+    assert_close(infer(model, x, GRAPH, chunk=9), whole(model, x, GRAPH), rtol=0, atol=1e-10)
+
+
+def test_maps_are_recorded_once_per_layer() -> None:
+    model, x = CSNN(5, 4, 2, 3).double(), randn(N, 5)
+    with record_maps(model) as maps:
+        infer(model, x, GRAPH, chunk=9)
+    assert [layer.source.scale.shape for layer in maps] == [(N,), (N,)]
+
+
+def test_edge_weights_are_checked() -> None:
+    model, x = CSNN(5, 4, 2, 3).double(), randn(N, 5)
+    with pytest.raises(ValueError, match="`edge_weight` must have shape"):
+        infer(model, x, GRAPH, edge_weight=torch.ones(3).double())
 
 
 class Large(TorchDispatchMode):

@@ -176,7 +176,7 @@ def test_as_graph_prepares_once() -> None:
         (EDGES, 2, "below the number of nodes, 2; got 2"),
         (EDGES, -1, "`num_nodes` must be an integer of at least 0; got -1"),
         (EDGES, 3.0, "`num_nodes` must be an integer of at least 0; got 3.0"),
-        (torch.eye(3).long().to_sparse(), None, "dense tensor"),
+        (torch.eye(3).long().to_sparse(), 4, r"shape \(4, 4\) as a sparse matrix"),
     ],
 )
 def test_bad_input(edge_index: object, num_nodes: int | None, message: str) -> None:

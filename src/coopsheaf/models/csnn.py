@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -63,6 +63,8 @@ class CSNN(Network):
         pe_channels: size of positional encodings; only the map learners see them.
         checkpoint_layers: in training keep only what enters each layer and compute the rest again
             on the way back: less memory, about a third more time, the same gradients and dropout.
+        jk: what the readout sees of the layers: ``None`` or ``"last"`` for the last one, ``"cat"``,
+            ``"max"`` or ``"lstm"`` for all of them (PyG's ``JumpingKnowledge``).
 
     Shapes:
         x ``(n, in_channels)``; edge_index ``(2, m)`` or a :class:`~coopsheaf.Graph`; batch
@@ -97,6 +99,7 @@ class CSNN(Network):
         pool: str | None = None,
         pe_channels: int = 0,
         checkpoint_layers: bool = False,
+        jk: str | None = None,
     ) -> None:
         super().__init__(in_channels, out_channels, pool=pool)
         self.hidden_channels = check_int("hidden_channels", hidden_channels, minimum=1)
@@ -128,7 +131,8 @@ class CSNN(Network):
         )
         self.epsilons = nn.ParameterList(torch.empty(stalk_dim, 1) for _ in range(num_layers))
         self.norms = nn.ModuleList(make_norm(norm, width) for _ in range(num_layers))
-        self.readout = make_readout(width, out_channels, readout_layers)
+        seen = self._end_layers(width, jk, num_layers)
+        self.readout = make_readout(seen, out_channels, readout_layers)
         self.reset_parameters()
 
     def map_learners(self) -> list[nn.Module]:
@@ -144,7 +148,7 @@ class CSNN(Network):
         for epsilon in self.epsilons:
             nn.init.zeros_(epsilon)
 
-    def embed(
+    def layer_outputs(
         self,
         x: Tensor,
         graph: Graph,
@@ -152,10 +156,8 @@ class CSNN(Network):
         batch: Tensor | None = None,
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
-    ) -> Tensor:
-        x = dropout(x, self.input_dropout, self.training)
-        x = self.act(self.encoder(x))
-        x = x.unflatten(1, (self.stalk_dim, self.hidden_channels))  # (n, d, h)
+    ) -> Iterator[Tensor]:
+        x = self.encode(x)
         for conv, epsilon, norm in zip(self.convs, self.epsilons, self.norms, strict=True):
             inputs = (x, conv, epsilon, graph, pe, edge_weight)
             if self.checkpoint_layers and self.training and torch.is_grad_enabled():
@@ -164,7 +166,13 @@ class CSNN(Network):
                 x = self._layer(*inputs)
             # Outside: a batch norm that is computed twice would count its batch twice.
             x = norm(x.flatten(1)).view_as(x)
-        return x.flatten(1)  # (n, d·h)
+            yield x.flatten(1)  # (n, d·h)
+
+    def encode(self, x: Tensor) -> Tensor:
+        """What enters the first layer: from ``(n, in_channels)`` to ``(n, d, h)``, node by node."""
+        x = dropout(x, self.input_dropout, self.training)
+        x = self.act(self.encoder(x))
+        return x.unflatten(1, (self.stalk_dim, self.hidden_channels))
 
     def _layer(
         self,
@@ -177,6 +185,10 @@ class CSNN(Network):
     ) -> Tensor:
         x = dropout(x, self.dropout, self.training)
         y = dropout(conv(x, graph, pe, edge_weight), self.dropout, self.training)
+        return self.update(x, y, epsilon)
+
+    def update(self, x: Tensor, y: Tensor, epsilon: Tensor) -> Tensor:
+        """(1 + tanh ε) ⊙ x - σ(y), what a layer makes of x and its diffusion y, node by node."""
         kept, y = (1 + torch.tanh(epsilon)) * x, self.act(y)
         # In place where nobody looks inside: one array of the size of x less at the peak.
         return kept.sub_(y) if is_plain_eager(kept, y) else kept - y

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import global_add_pool, global_max_pool, global_mean_pool
+from torch_geometric.nn import (
+    JumpingKnowledge,
+    global_add_pool,
+    global_max_pool,
+    global_mean_pool,
+)
 from torch_geometric.nn.resolver import activation_resolver
 
 from coopsheaf.checks import check_choice, check_int
-from coopsheaf.sheaves.graph import Graph, as_graph
-from coopsheaf.tensor_checks import check_batch, check_edge_weight, check_shape
+from coopsheaf.models.explained import EdgeMasks
+from coopsheaf.sheaves.graph import Graph, as_weighted_graph
+from coopsheaf.tensor_checks import (
+    check_batch,
+    check_edge_numbers,
+    check_edge_weight,
+    check_shape,
+)
 
 NORMS: dict[str, Callable[[int], nn.Module]] = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d}
+
+# How the features after all layers become one, as in PyG's networks.
+JUMPS = {
+    "last": "those after the last layer",
+    "cat": "side by side",
+    "max": "the largest, entry by entry",
+    "lstm": "weighted by an LSTM over the layers",
+}
 
 POOLS: dict[str, Callable[..., Tensor]] = {
     "mean": global_mean_pool,
@@ -27,24 +46,35 @@ class Network(nn.Module):
     """A network for nodes or, with a pool, for whole graphs.
 
     A subclass writes :meth:`embed`, from input features to the features of the nodes after its last
-    layer, and sets ``readout``, a module from those (pooled or not) to the output.
+    layer, or :meth:`layer_outputs`, from which :meth:`embed` makes them, and sets ``readout``, a
+    module from those (pooled or not) to the output. ``embedding_channels`` is the size of those
+    features, and of the output where ``out_channels`` is ``None``.
 
     Args:
         in_channels: size of the input features.
         out_channels: size of the output; ``None`` for the features of the last layer.
         pool: ``None`` for node outputs; ``"mean"``, ``"sum"`` or ``"max"`` for graph outputs.
 
+    It is called as PyG's networks are, ``model(x, edge_index, edge_weight)`` and the rest by name.
+    An argument of a wrong shape or dtype is an error also where nobody needs it, and so is one that
+    the network cannot use. PyG's explainers find edge masks in the networks that take edge weights.
+
     Shapes:
-        x ``(n, in_channels)``; edge_index ``(2, m)`` or a :class:`~coopsheaf.Graph`; batch
-        ``(n,)``, the graph of each node; pe ``(n, pe_channels)``; edge_weight ``(m,)``. Returns
-        ``(n, out_channels)``, or ``(graphs, out_channels)`` with a pool.
+        x ``(n, in_channels)``; edge_index ``(2, m)``, a sparse ``(n, n)`` matrix, the transposed
+        adjacency, whose values are edge weights (:mod:`coopsheaf.sheaves.edges`), or a
+        :class:`~coopsheaf.Graph`; edge_weight ``(m,)``; batch ``(n,)``, the graph of each node, of
+        ``batch_size`` graphs; pe ``(n, pe_channels)``. Returns ``(n, out_channels)``, or
+        ``(graphs, out_channels)`` with a pool.
     """
 
     readout: nn.Module
+    embedding_channels: int
     pe_channels = 0
     # Whether edge weights mean something to this network; networks that see no edges ignore them.
     takes_edge_weight = False
     sees_edges = True
+    # Whether every edge must be there both ways, with the same weight.
+    undirected = False
     # Settings that came after the first records: at their default they are left out of recipes, so
     # that the hashes of recorded settings stay what they are.
     later_settings: ClassVar[tuple[str, ...]] = ()
@@ -58,6 +88,17 @@ class Network(nn.Module):
             check_int("out_channels", out_channels, minimum=1)
         self.out_channels = out_channels
         self.pool = None if pool is None else check_choice("pool", pool, POOLS)
+        self.jump: JumpingKnowledge | None = None
+        self.edge_masks = EdgeMasks(self.undirected) if self.takes_edge_weight else None
+
+    def _end_layers(self, width: int, jk: str | None = None, num_layers: int = 1) -> int:
+        """Layers of this width are there: what makes one embedding of them, and its width."""
+        if jk is not None:
+            check_choice("jk", jk, JUMPS)
+        if jk not in (None, "last"):
+            self.jump = JumpingKnowledge(jk, width, num_layers)
+        self.jk, self.embedding_channels = jk, width * num_layers if jk == "cat" else width
+        return self.embedding_channels
 
     def embed(
         self,
@@ -68,8 +109,29 @@ class Network(nn.Module):
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
     ) -> Tensor:
-        """The features of the nodes after the last layer, ``(n, width)``; arguments checked."""
+        """What the readout sees, ``(n, embedding_channels)``; arguments checked."""
+        outputs = self.layer_outputs(x, graph, batch=batch, pe=pe, edge_weight=edge_weight)
+        if self.jump is not None:
+            return self.jump([self.after_layers(x) for x in outputs])
+        for x in outputs:  # noqa: B007 -- the last one is wanted
+            pass
+        return self.after_layers(x)
+
+    def layer_outputs(
+        self,
+        x: Tensor,
+        graph: Graph,
+        *,
+        batch: Tensor | None = None,
+        pe: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+    ) -> Iterator[Tensor]:
+        """The features ``(n, width)`` after each layer, one after the other."""
         raise NotImplementedError
+
+    def after_layers(self, x: Tensor) -> Tensor:
+        """What is done to the features of the last layer, or of each that is looked at."""
+        return x
 
     def map_learners(self) -> list[nn.Module]:
         """The modules that learn restriction maps; networks without a sheaf have none."""
@@ -83,32 +145,46 @@ class Network(nn.Module):
         self,
         x: Tensor,
         edge_index: Tensor | Graph,
+        edge_weight: Tensor | None = None,
+        *,
         batch: Tensor | None = None,
         batch_size: int | None = None,
         pe: Tensor | None = None,
-        edge_weight: Tensor | None = None,
+        edge_attr: Tensor | None = None,
     ) -> Tensor:
-        check_shape("x", x, f"(n, {self.in_channels})", (None, self.in_channels))
-        graph = as_graph(edge_index, x.shape[0])
+        x = self._check_x(x)
+        graph, edge_weight = as_weighted_graph(edge_index, x.shape[0], edge_weight)
         self._check_fit(x, graph)
-        if self.pool is not None:
-            check_batch(batch, batch_size, x.shape[0])
+        check_batch(batch, batch_size, x.shape[0])
         if pe is not None and self.pe_channels == 0:
             raise ValueError(f"`pe` must be None: {type(self).__name__} was built without pe")
+        if edge_attr is not None:
+            raise ValueError(
+                f"`edge_attr` must be None: {type(self).__name__} does not use edge features; "
+                "leave them out, or make one number per edge of them and give it as `edge_weight`"
+            )
         if edge_weight is not None:
+            _refuse_batch(edge_weight)
             edge_weight = self._check_weight(edge_weight, graph, x)
+        if self.edge_masks is not None:
+            edge_weight = self.edge_masks(edge_weight, graph, x)
         x = self.embed(x, graph, batch=batch, pe=pe, edge_weight=edge_weight)
         if self.pool is not None:
             x = self.pool(x, batch, batch_size)
         return self.readout(x)
 
+    def _check_x(self, x: Tensor) -> Tensor:
+        return check_shape("x", x, f"(n, {self.in_channels})", (None, self.in_channels))
+
     def _check_weight(self, edge_weight: Tensor, graph: Graph, x: Tensor) -> Tensor | None:
         if not self.sees_edges:
+            check_edge_numbers(edge_weight, graph.num_edges, "x", x)
             return None
         if not self.takes_edge_weight:
             raise ValueError(
-                f"`edge_weight` must be None: {type(self).__name__} does not use edge weights; "
-                "leave them out, or choose a model that does (`coopsheaf models` lists them)"
+                f"`edge_weight` must be None, and a sparse `edge_index` one of ones: "
+                f"{type(self).__name__} does not use edge weights; leave them out, or choose a "
+                "model that does (`coopsheaf models` lists them)"
             )
         return check_edge_weight(edge_weight, graph.num_edges, "x", x)
 
@@ -124,6 +200,14 @@ class Network(nn.Module):
                 f"`x` and `edge_index` must be on the device of the model, {weight.device}; "
                 f"got {x.device} and {graph.device}"
             )
+
+
+def _refuse_batch(edge_weight: Tensor) -> None:
+    if isinstance(edge_weight, Tensor) and edge_weight.dtype == torch.int64:
+        raise ValueError(
+            "`edge_weight` must have a floating point dtype; got torch.int64 (what follows the "
+            "weights is given by its name: `batch=...`)"
+        )
 
 
 def make_act(act: str | Callable[[Tensor], Tensor] | None) -> Callable[[Tensor], Tensor]:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from coopsheaf.checks import check_choice, check_int
 from coopsheaf.nn.learners import LearnerRecipe, MapLearner, learn_maps
 from coopsheaf.sheaves.diffusion import SEMANTICS
-from coopsheaf.sheaves.graph import Graph, as_graph
+from coopsheaf.sheaves.graph import Graph, as_graph, as_weighted_graph
 from coopsheaf.sheaves.kernels.stalks import multiply_stalks
 from coopsheaf.sheaves.orthogonal import Orthogonal, Scale, make_orthogonal, make_scale
 from coopsheaf.sheaves.sheaf import ConformalMaps
@@ -53,8 +53,8 @@ class CSNNConv(nn.Module):
         pe_channels: size of positional encodings that the learners see beside x.
 
     Shapes:
-        x ``(n, d, h)``; edge_index ``(2, m)`` or a :class:`~coopsheaf.Graph`; pe
-        ``(n, pe_channels)``; edge_weight ``(m,)``. Returns ``(n, d, h)``.
+        x ``(n, d, h)``; edge_index ``(2, m)``, sparse ``(n, n)`` or a :class:`~coopsheaf.Graph`;
+        pe ``(n, pe_channels)``; edge_weight ``(m,)``. Returns ``(n, d, h)``.
     """
 
     def __init__(
@@ -104,15 +104,17 @@ class CSNNConv(nn.Module):
     ) -> Tensor:
         d, h = self.stalk_dim, self.channels
         check_shape("x", x, f"(n, {d}, {h})", (None, d, h))
-        graph = as_graph(edge_index, x.shape[0])
+        graph, edge_weight = as_weighted_graph(edge_index, x.shape[0], edge_weight)
         if edge_weight is not None:
             edge_weight = check_edge_weight(edge_weight, graph.num_edges, "x", x)
         source, target = self.maps(x, graph, pe)
+        return self.diffusion(graph, source, target, edge_weight).mv(self.mix(x))
+
+    def mix(self, x: Tensor) -> Tensor:
+        """(I ⊗ W₁) X W₂, what is diffused, node by node."""
         if self.left is not None:
             x = multiply_stalks(self.left.weight, x)
-        if self.right is not None:
-            x = self.right(x)
-        return self.diffusion(graph, source, target, edge_weight).mv(x)
+        return x if self.right is None else self.right(x)
 
     def maps(
         self, x: Tensor, edge_index: Tensor | Graph, pe: Tensor | None = None

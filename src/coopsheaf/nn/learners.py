@@ -12,7 +12,7 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -25,6 +25,7 @@ from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.orthogonal import Orthogonal, Scale
 from coopsheaf.sheaves.sheaf import ConformalMaps
 
+Kind = TypeVar("Kind", bound=nn.Module)
 LearnerRecipe = Callable[[int, int], nn.Module]
 """``(in_channels, out_channels)`` to a module that maps ``(x, edge_index)`` to that width."""
 
@@ -272,9 +273,9 @@ def learn_maps(learners: Sequence[MapLearner], x: Tensor, graph: Graph) -> list[
     passes, unless somebody has put hooks or other modules inside.
     """
     inner = [learner.learner for learner in learners]
-    kind = type(inner[0])
+    kind: Any = type(inner[0])
     raw: Sequence[Tensor | None] = [None] * len(inner)
-    if kind in _TOGETHER and all(_is_as_built(module, kind) for module in inner):
+    if kind in _TOGETHER and all(is_as_built(module, kind) for module in inner):
         apply, fit = _TOGETHER[kind]
         if fit(inner):
             raw = apply(inner, x, graph)
@@ -299,17 +300,17 @@ _TOGETHER: dict[type, tuple[Callable[..., Sequence[Tensor]], Callable[..., bool]
     SAGE: (_apply_sages, go_together),
 }
 
-_PARTS = (MLP, SAGE, SAGEConv, LayerNorm, nn.Linear, nn.ReLU, nn.Identity)
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_PARTS = (MLP, SAGE, EmbeddedSAGE, SAGEConv, LayerNorm, nn.Linear, nn.ReLU, nn.Identity)
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
-def _is_as_built(module: nn.Module | None, kind: type) -> bool:
+def is_as_built(module: nn.Module | None, kind: type[Kind]) -> TypeGuard[Kind]:
     """Whether a learner is what its recipe made, and nobody listens to what happens inside."""
     if module is None or type(module) is not kind:
         return False
     return all(
         type(part) in (*_PARTS, nn.Sequential, nn.ModuleList)
-        and not any(getattr(part, hooks) for hooks in _HOOKS)
+        and not any(getattr(part, hooks) for hooks in HOOKS)
         for part in module.modules()
     )
 

@@ -1,4 +1,16 @@
-"""GraphSAGE with mean aggregation by one sparse product."""
+"""GraphSAGE with mean aggregation by one sparse product.
+
+A layer is written down twice:
+
+* as its equation, in two steps, what a node tells (:func:`_tell`) and what it makes of the mean of
+  what it hears (:func:`_hear`). :func:`_compose` puts a sparse product between them, for whatever
+  needs to look inside; :mod:`coopsheaf.scale` puts sums over one chunk of nodes after the other;
+* by hand, forward and back (:func:`_go_forward`, :func:`_go_back`), for training on the CPU: fewer
+  passes, and nothing kept but x and p(x). An autograd function calls it in eager mode, a custom
+  operator where code is compiled to be run.
+
+Either takes several layers of the same sizes at once, as the two learners of a CSNN layer are.
+"""
 
 from __future__ import annotations
 
@@ -52,6 +64,16 @@ class SAGEConv(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Tensor | Graph) -> Tensor:
         return apply_convs([self], x, as_graph(edge_index, x.shape[0])).squeeze(0)
+
+    def tell(self, x: Tensor) -> Tensor:
+        """What each node tells its neighbours, ``(n, told)``: the smaller of the two sizes wide."""
+        left, _, _, *projection = _parameters(self)
+        return _tell(x, left, projection)
+
+    def hear(self, mean: Tensor, x: Tensor) -> Tensor:
+        """The output of nodes with features x that were told ``mean`` on average."""
+        left, bias, right, *_ = _parameters(self)
+        return _hear(mean, x, left, bias, right)
 
     def __repr__(self) -> str:
         project = ", project=True" if self.lin is not None else ""
@@ -175,14 +197,29 @@ def _compose(x: Tensor, graph: Graph, count: int, *parameters: Tensor) -> Tensor
     """The layers with ordinary operations."""
     columns = [torch.stack(column) for column in zip(*_layers(parameters, count), strict=True)]
     left, bias, right, *projection = columns
-    sent = x if x.dim() == 3 else x.expand(count, -1, -1)
+    sent = _tell(x if x.dim() == 3 else x.expand(count, -1, -1), left, projection)
+    return _hear(_mean(sent, graph), x, left, bias, right)
+
+
+# The two steps of one layer, with matrices, or of several, with stacks of them.
+
+
+def _tell(x: Tensor, left: Tensor, projection: Sequence[Tensor]) -> Tensor:
+    """p(x), times W_l where that makes it shorter."""
     if projection:
-        sent = F.relu(x @ projection[0].mT + projection[1][:, None])
-    if left.shape[1] <= left.shape[2]:
-        heard = _mean(sent @ left.mT, graph)
-    else:
-        heard = _mean(sent, graph) @ left.mT
-    return heard + bias[:, None] + x @ right.mT
+        weight, offset = projection
+        x = F.relu(x @ weight.mT + offset.unsqueeze(-2))
+    return x @ left.mT if _narrows(left) else x
+
+
+def _hear(mean: Tensor, x: Tensor, left: Tensor, bias: Tensor, right: Tensor) -> Tensor:
+    """W_l mean + b + W_r x."""
+    heard = mean if _narrows(left) else mean @ left.mT
+    return heard + bias.unsqueeze(-2) + x @ right.mT
+
+
+def _narrows(left: Tensor) -> bool:
+    return left.shape[-2] <= left.shape[-1]
 
 
 def _mean(x: Tensor, graph: Graph) -> Tensor:

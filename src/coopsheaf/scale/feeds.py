@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.pack import prepared_graph
-from coopsheaf.models.csnn import CSNN
+from coopsheaf.scale.as_built import is_plain_csnn
 from coopsheaf.scale.clusters import partition
 from coopsheaf.scale.halo import degrees_of, halo_hops, halo_steps, surround
 from coopsheaf.scale.inference import infer
@@ -253,7 +253,7 @@ class NeighbourFeed(BatchFeed):
 
     def _hops(self, model: nn.Module) -> tuple[tuple[int, ...], str]:
         """The fan-outs of every hop, and which way they go."""
-        if not isinstance(unwrap(model)[0], CSNN):
+        if not is_plain_csnn(unwrap(model)[0]):
             return self.fanouts, "in"
         directions = {step for layer in halo_steps(model) for step in layer}
         if len(directions) > 1:

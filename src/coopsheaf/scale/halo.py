@@ -21,6 +21,7 @@ from coopsheaf.models.csnn import CSNN
 from coopsheaf.nn.csnn_conv import CSNNConv
 from coopsheaf.nn.learners import MLP, EmbeddedSAGE, MapLearner
 from coopsheaf.nn.sage import SAGE
+from coopsheaf.scale.as_built import is_plain_csnn
 from coopsheaf.scale.wrapped import unwrap
 from coopsheaf.sheaves.graph import CSR, Degrees, Graph
 from coopsheaf.sheaves.laplacian import weighted_degree
@@ -49,9 +50,10 @@ def halo_steps(model: nn.Module) -> tuple[tuple[str, ...], ...]:
     ``"in"`` to the sources of the edges into a node, ``"out"`` to the targets of those out of it.
     """
     network, _ = unwrap(model)
-    if not isinstance(network, CSNN):
+    if not is_plain_csnn(network):
+        inside = " with layers that may look further" if isinstance(network, CSNN) else ""
         raise ValueError(
-            f"`model` must be a CSNN for its halo to be known; got {type(network).__name__}"
+            f"`model` must be a CSNN for its halo to be known; got {type(network).__name__}{inside}"
         )
     steps = []
     for conv in network.convs:

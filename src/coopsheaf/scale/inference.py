@@ -5,6 +5,10 @@ into a node. Both are computed for one chunk of nodes after the other, so that o
 the size of the features, ``(n, d, h)``, are ever whole (the features of a layer, what its nodes
 send, what the first of its two Laplacians gives), and the maps, ``(n, d, d)``. There is no halo
 and no edge is summed over twice, whatever the shape of the graph.
+
+What a node does by itself is done by the network's own methods; the order of the steps and the sums
+are written down here for a second time. So it is only done to the very classes that it was written
+for (:mod:`coopsheaf.scale.as_built`): anything else is called as a whole.
 """
 
 from __future__ import annotations
@@ -20,13 +24,15 @@ from torch import Tensor, nn
 from coopsheaf.checks import check_int
 from coopsheaf.models.csnn import CSNN
 from coopsheaf.nn.csnn_conv import CSNNConv
+from coopsheaf.scale.as_built import goes_in_chunks
 from coopsheaf.scale.chunks import chunks, sum_rows
 from coopsheaf.scale.learner_stages import learn_in_chunks
 from coopsheaf.scale.wrapped import unwrap
 from coopsheaf.sheaves.graph import Graph
-from coopsheaf.sheaves.kernels.stalks import multiply_stalks, stalk_product, subtract_stalk_product
+from coopsheaf.sheaves.kernels.stalks import stalk_product, subtract_stalk_product
 from coopsheaf.sheaves.laplacian import NodeMapOperator
 from coopsheaf.sheaves.operator import Product
+from coopsheaf.tensor_checks import check_edge_weight
 from coopsheaf.train.batches import CHUNK
 
 
@@ -44,7 +50,8 @@ def infer(
 
     A CSNN is computed chunk by chunk; its learners too, norms over the whole graph included, but
     for a learner of the user's own, which is called on the whole graph. Any other network is called
-    on the whole graph.
+    on the whole graph: also a subclass of CSNN or of its layer, and a CSNN with hooks, replaced
+    methods, an edge mask or modules of the user's own inside.
 
     Args:
         model: a network for node outputs, wrapped or not.
@@ -60,17 +67,22 @@ def infer(
     training = model.training
     model.eval()
     try:
-        if not isinstance(network, CSNN):
+        if isinstance(network, CSNN):
+            _check_network(network)
+        if not goes_in_chunks(network):
             like = next(network.parameters(), x)
             return model(x.to(like.device, like.dtype), graph, edge_weight=edge_weight)
-        if network.pool is not None:
-            raise ValueError("`model` must give outputs for nodes; it pools them")
-        if network.pe_channels:
-            raise ValueError("`model` must do without positional encodings; it has `pe_channels`")
         with _folder(scratch) as folder:
             return finish(_infer(network, x, graph, edge_weight, chunk, folder))
     finally:
         model.train(training)
+
+
+def _check_network(network: CSNN) -> None:
+    if network.pool is not None:
+        raise ValueError("`model` must give outputs for nodes; it pools them")
+    if network.pe_channels:
+        raise ValueError("`model` must do without positional encodings; it has `pe_channels`")
 
 
 @contextmanager
@@ -99,9 +111,10 @@ def _infer(
     dtype, device = network.encoder.weight.dtype, network.encoder.weight.device
     arrays = (_allocate((n, d, h), dtype, device, folder, name) for name in ("x", "sent", "z"))
     features, sent, middle = arrays
+    if edge_weight is not None:
+        edge_weight = check_edge_weight(edge_weight, graph.num_edges, "model", features)
     for rows in chunks(n, chunk):
-        encoded = network.act(network.encoder(x[rows].to(device, dtype)))
-        features[rows] = encoded.unflatten(1, (d, h))
+        features[rows] = network.encode(x[rows].to(device, dtype))
     for conv, epsilon, norm in zip(network.convs, network.epsilons, network.norms, strict=True):
         assert isinstance(conv, CSNNConv)
         source, target = (
@@ -114,25 +127,18 @@ def _infer(
         assert isinstance(first, NodeMapOperator)
         assert isinstance(second, NodeMapOperator)
         for rows in chunks(n, chunk):
-            sent[rows] = stalk_product(first.right[rows], _mix(conv, features[rows]))
+            sent[rows] = stalk_product(first.right[rows], conv.mix(features[rows]))
         for rows, heard in _hear(first, sent, chunk):
-            own = first.diagonal[rows, None, None] * _mix(conv, features[rows])
+            own = first.diagonal[rows, None, None] * conv.mix(features[rows])
             middle[rows] = subtract_stalk_product(own, first.left[rows].mT, heard)
         for rows in chunks(n, chunk):
             sent[rows] = stalk_product(second.right[rows], middle[rows])
         for rows, heard in _hear(second, sent, chunk):
             own = second.diagonal[rows, None, None] * middle[rows]
             y = subtract_stalk_product(own, second.left[rows].mT, heard)
-            new = (1 + torch.tanh(epsilon)) * features[rows] - network.act(y)
+            new = network.update(features[rows], y, epsilon)
             features[rows] = norm(new.flatten(1)).view_as(new)
     return torch.cat([network.readout(features[rows].flatten(1)) for rows in chunks(n, chunk)])
-
-
-def _mix(conv: CSNNConv, x: Tensor) -> Tensor:
-    """(I ⊗ W₁) X W₂ of some nodes."""
-    if conv.left is not None:
-        x = multiply_stalks(conv.left.weight, x)
-    return x if conv.right is None else conv.right(x)
 
 
 def _hear(operator: NodeMapOperator, sent: Tensor, chunk: int) -> Iterator[tuple[slice, Tensor]]:

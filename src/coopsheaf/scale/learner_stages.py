@@ -1,4 +1,8 @@
-"""Map learners on a whole graph, chunk of nodes by chunk of nodes."""
+"""Map learners on a whole graph, chunk of nodes by chunk of nodes.
+
+What a node does by itself is done by the learner's own modules; only the sums over edges, and norms
+over the whole graph, are written down here.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import LayerNorm
 
-from coopsheaf.nn.learners import MLP, EmbeddedSAGE, MapLearner
+from coopsheaf.nn.learners import MLP, EmbeddedSAGE, MapLearner, is_as_built
 from coopsheaf.nn.sage import SAGE, SAGEConv
 from coopsheaf.scale.chunks import chunks, sum_rows
 from coopsheaf.sheaves.graph import Graph
@@ -26,14 +30,13 @@ def learn_in_chunks(learner: MapLearner, x: Tensor, graph: Graph, chunk: int) ->
         chunk: nodes at a time.
     """
     module = learner.learner
-    if type(module) is SAGE:
+    raw = None
+    if is_as_built(module, SAGE) and module.act in (F.relu, F.gelu):
         raw = _sage(module, x, graph, chunk)
-    elif type(module) is EmbeddedSAGE:
+    elif is_as_built(module, EmbeddedSAGE):
         raw = _embedded(module, x, graph, chunk)
-    elif module is not None and type(module) is not MLP:
+    elif module is not None and not is_as_built(module, MLP):
         return learner(x, graph)  # the user's own: nobody knows what it does
-    else:
-        raw = None
     d = learner.orthogonal.stalk_dim
     scale, orthogonal = x.new_empty(x.shape[0]), x.new_empty(x.shape[0], d, d)
     for rows in chunks(x.shape[0], chunk):
@@ -71,19 +74,14 @@ def _embedded(module: EmbeddedSAGE, x: Tensor, graph: Graph, chunk: int) -> Tens
 def _convolve(conv: SAGEConv, x: Tensor, graph: Graph, chunk: int) -> Tensor:
     """W_l mean(p(x_j)) + b + W_r x_i for all nodes, ``(n, out_channels)``."""
     n = x.shape[0]
-    narrows = conv.out_channels <= conv.in_channels
-    sent = x
-    if narrows or conv.lin is not None:
-        sent = x.new_empty(n, conv.out_channels if narrows else conv.in_channels)
-        for rows in chunks(n, chunk):
-            part = x[rows] if conv.lin is None else F.relu(conv.lin(x[rows]))
-            sent[rows] = F.linear(part, conv.lin_l.weight) if narrows else part
+    # A layer that widens and does not project tells x itself: no copy of that.
+    plain = conv.lin is None and conv.out_channels > conv.in_channels
+    sent = x if plain else torch.cat([conv.tell(x[rows]) for rows in chunks(n, chunk)])
     out = x.new_empty(n, conv.out_channels)
     for rows in chunks(n, chunk):
         degree = graph.by_target.ptr[rows.start : rows.stop + 1].diff().clamp(min=1)
         mean = sum_rows(sent, graph.by_target, rows) / degree.to(x.dtype).unsqueeze(1)
-        heard = mean + conv.lin_l.bias if narrows else conv.lin_l(mean)
-        out[rows] = heard + conv.lin_r(x[rows])
+        out[rows] = conv.hear(mean, x[rows])
     return out
 
 

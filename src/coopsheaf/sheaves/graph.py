@@ -8,9 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 from torch.utils._pytree import GetAttrKey, register_pytree_node
-from torch_geometric import EdgeIndex
 
-from coopsheaf.checks import check_int
+from coopsheaf.sheaves.edges import Edges, join_weight, read_edges, refuse_weight
 from coopsheaf.tensor_checks import check_tensor
 
 Derived = TypeVar("Derived")
@@ -79,7 +78,8 @@ class Graph:
     its nodes have there. ``in_degree`` and ``out_degree`` still count the edges that are here.
 
     Args:
-        edge_index: ``(2, m)`` integers in ``[0, num_nodes)``.
+        edge_index: ``(2, m)`` integers in ``[0, num_nodes)``, PyG's ``EdgeIndex``, or the
+            transposed adjacency matrix as a sparse matrix of ones (:mod:`coopsheaf.sheaves.edges`).
         num_nodes: the number n of nodes; the largest index plus one if not given.
     """
 
@@ -93,15 +93,9 @@ class Graph:
     __slots__ = ("_memo", "by_source", "by_target", "source", "target", "whole")
 
     def __init__(self, edge_index: Tensor, num_nodes: int | None = None) -> None:
-        edge_index = _check_edge_index(edge_index)
-        num_nodes = _check_num_nodes(edge_index, num_nodes)
-        source, target = edge_index[0], edge_index[1]
-        self._fill(
-            source,
-            target,
-            _compress(target, source, num_nodes),
-            _compress(source, target, num_nodes),
-        )
+        edges = read_edges(edge_index, num_nodes)
+        refuse_weight(edges)
+        self._fill(*_sort(edges))
 
     @property
     def edge_index(self) -> Tensor:
@@ -176,11 +170,14 @@ class Graph:
     def remember(self, name: str, make: Callable[[Graph], Derived]) -> Derived:
         """What ``make`` derives from this graph, derived at the first call and kept under ``name``.
 
-        For what depends on nothing learned. Compilers see ``make`` itself.
+        For what depends on nothing learned. Compilers see ``make`` itself, and so do the transforms
+        of ``torch.func``, whose tensors must not outlive them.
         """
         if torch.compiler.is_compiling():
             return make(self)
         if name not in self._memo:
+            if torch._C._are_functorch_transforms_active():
+                return make(self)
             # What is kept must be of use in training, whoever asks for it first.
             with torch.inference_mode(False), torch.no_grad():
                 self._memo[name] = make(self)
@@ -281,14 +278,34 @@ register_pytree_node(
 
 
 def as_graph(edge_index: Tensor | Graph, num_nodes: int | None = None) -> Graph:
-    """Prepare ``edge_index`` unless it is prepared already."""
+    """Prepare ``edge_index`` unless it is prepared already; a sparse matrix must be one of ones."""
     if not isinstance(edge_index, Graph):
         return Graph(edge_index, num_nodes)
-    if num_nodes is not None and edge_index.num_nodes != num_nodes:
-        raise ValueError(
-            f"`edge_index` is a graph of {edge_index.num_nodes} nodes; expected {num_nodes} nodes"
-        )
+    _check_size(edge_index, num_nodes)
     return edge_index
+
+
+def as_weighted_graph(
+    edge_index: Tensor | Graph, num_nodes: int | None, edge_weight: Tensor | None
+) -> tuple[Graph, Tensor | None]:
+    """The same for those who take weights ``(m,)``: the values of a sparse matrix are weights."""
+    if isinstance(edge_index, Graph):
+        return as_graph(edge_index, num_nodes), edge_weight
+    edges = read_edges(edge_index, num_nodes)
+    return Graph._build(*_sort(edges)), join_weight(edges, edge_weight)
+
+
+def _check_size(graph: Graph, num_nodes: int | None) -> None:
+    if num_nodes is not None and graph.num_nodes != num_nodes:
+        raise ValueError(
+            f"`edge_index` is a graph of {graph.num_nodes} nodes; expected {num_nodes} nodes"
+        )
+
+
+def _sort(edges: Edges) -> tuple[Tensor, Tensor, CSR, CSR]:
+    """Sources, targets, and the edges grouped by either."""
+    (source, target), n = (edges.ends[0], edges.ends[1]), edges.num_nodes
+    return source, target, _compress(target, source, n), _compress(source, target, n)
 
 
 def _add_self_loops(graph: Graph) -> Graph:
@@ -339,40 +356,6 @@ def missing_reverse(graph: Graph) -> str:
         u, v = int(graph.source[k]), int(graph.target[k])
         return f"({u}, {v}) is there without its reverse ({v}, {u})"
     return "a parallel edge occurs more often in one direction than in the other"
-
-
-def _check_edge_index(edge_index: object) -> Tensor:
-    tensor = check_tensor("edge_index", edge_index)
-    if isinstance(tensor, EdgeIndex):
-        tensor = tensor.as_tensor()
-    if tensor.layout != torch.strided or tensor.dim() != 2 or tensor.shape[0] != 2:
-        raise ValueError(
-            "`edge_index` must be a dense tensor of shape (2, m): sources above targets; "
-            f"got shape {tuple(tensor.shape)}, layout {tensor.layout}"
-        )
-    if tensor.dtype not in (torch.int64, torch.int32):
-        raise ValueError(f"`edge_index` must have dtype int64 or int32; got {tensor.dtype}")
-    return tensor.long().clone()  # the caller may go on writing into theirs
-
-
-def _check_num_nodes(edge_index: Tensor, num_nodes: int | None) -> int:
-    if torch.compiler.is_compiling() and num_nodes is not None:
-        # Reading values would break the compiled graph; this check is made when it runs.
-        inside = (edge_index >= 0).all() & (edge_index < num_nodes).all()
-        torch._assert_async(inside, "`edge_index` must hold node indices in [0, number of nodes)")
-        return num_nodes
-    low, high = (v.item() for v in edge_index.aminmax()) if edge_index.numel() else (0, -1)
-    if low < 0:
-        raise ValueError(f"`edge_index` must not hold negative node indices; got {low}")
-    if num_nodes is None:
-        return int(high) + 1
-    num_nodes = check_int("num_nodes", num_nodes, minimum=0)
-    if high >= num_nodes:
-        raise ValueError(
-            f"`edge_index` must hold node indices below the number of nodes, {num_nodes}; "
-            f"got {high}"
-        )
-    return num_nodes
 
 
 def place_nodes(nodes: object, num_nodes: int) -> Tensor:

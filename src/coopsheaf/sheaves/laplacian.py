@@ -35,6 +35,7 @@ from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels import reference
 from coopsheaf.sheaves.kernels.diagonal import inverse_sqrt
 from coopsheaf.sheaves.kernels.sparse import sparse_product
+from coopsheaf.sheaves.kernels.terms import Terms
 from coopsheaf.sheaves.operator import Operator
 from coopsheaf.sheaves.sheaf import (
     ConformalMaps,
@@ -80,11 +81,12 @@ class NodeMapOperator(Operator):
     def _mv(self, x: Tensor) -> Tensor:
         # Maps of a model in half precision are kept in single: they are rounded here, at the end.
         left, right = self.left.to(x.dtype), self.right.to(x.dtype)
-        y = self._kernel(x, self.graph, self.diagonal, left, right, self.edge_weight)
-        return y.to(x.dtype)
+        terms = Terms(self.graph, self.diagonal, left, right, self.edge_weight)
+        return self._kernel(x, terms).to(x.dtype)
 
     def to_dense(self) -> Tensor:
-        return self._matrix(self.graph, self.diagonal, self.left, self.right, self.edge_weight)
+        terms = Terms(self.graph, self.diagonal, self.left, self.right, self.edge_weight)
+        return self._matrix(terms)
 
     @property
     def T(self) -> NodeMapOperator:

@@ -124,5 +124,7 @@ class GraphFeed:
         batch = Batch.from_data_list([self.dataset.graphs[int(i)] for i in index])
         batch = batch.to(self.device)
         graph = Graph(batch.edge_index, batch.num_nodes)
-        logits = model(batch.x.to(self.dtype), graph, batch.batch, batch.num_graphs)
+        logits = model(
+            batch.x.to(self.dtype), graph, batch=batch.batch, batch_size=batch.num_graphs
+        )
         return logits, batch.y.to(self.dtype) if batch.y.is_floating_point() else batch.y

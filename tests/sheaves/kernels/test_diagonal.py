@@ -102,12 +102,39 @@ def test_rank_in_half_precision_is_that_of_the_numbers_given() -> None:
     assert ((values.abs() > 0.05 * values.amax(-1, keepdim=True)).sum(-1) == 1).all()
 
 
-def test_second_derivatives_of_blocks_are_refused_rather_than_wrong() -> None:
-    blocks = torch.eye(2, dtype=torch.float64)[None].requires_grad_()
-    with pytest.raises(RuntimeError, match=r"second derivatives .* are not implemented"):
-        torch.autograd.grad(inverse_sqrt(blocks).sum(), blocks, create_graph=True)
+def test_second_and_third_derivatives_of_blocks() -> None:
+    """Also where eigenvalues coincide, and where a block is zero."""
+    values = torch.tensor([[1.0, 4.0], [2.0, 2.0], [1.0, 1.0]], dtype=torch.float64)
+    blocks = blocks_with(values).detach().requires_grad_()
+
+    def root(blocks: Tensor) -> Tensor:
+        return inverse_sqrt((blocks + blocks.mT) / 2)
+
+    def slope(blocks: Tensor) -> Tensor:
+        return torch.autograd.grad(root(blocks).pow(3).sum(), blocks, create_graph=True)[0]
+
+    assert torch.autograd.gradgradcheck(root, (blocks,))
+    assert torch.autograd.gradgradcheck(slope, (blocks,))
     scalars = torch.tensor([1.0, 2.0], dtype=torch.float64).requires_grad_()
     assert torch.autograd.gradgradcheck(inverse_sqrt, (scalars,))
+    nothing = torch.zeros(1, 2, 2, dtype=torch.float64).requires_grad_()
+    assert (slope(nothing) == 0).all()
+
+
+def test_second_derivatives_of_singular_blocks_are_refused_rather_than_wrong() -> None:
+    blocks = torch.diag(torch.tensor([1.0, 0.0]).double())[None].requires_grad_()
+    with pytest.raises(RuntimeError, match=r"second derivatives .* are not implemented"):
+        torch.autograd.grad(inverse_sqrt(blocks).sum(), blocks, create_graph=True)
+
+
+def test_transforms_see_the_same_root() -> None:
+    values = torch.tensor([[1.0, 4.0], [2.0, 2.0], [3.0, 0.0], [0.0, 0.0]], dtype=torch.float64)
+    blocks = blocks_with(values).detach()
+    weights = randn(*blocks.shape, seed=5)
+    leaf = blocks.clone().requires_grad_()
+    (want,) = torch.autograd.grad((inverse_sqrt(leaf) * weights).sum(), leaf)
+    got = torch.func.grad(lambda b: (inverse_sqrt(b) * weights).sum())(blocks)
+    assert_close(got, want, rtol=0, atol=1e-12)
 
 
 def test_autocast_does_not_reach_the_root() -> None:

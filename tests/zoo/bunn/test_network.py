@@ -94,7 +94,7 @@ def test_variants_spread_as_they_say_and_train(settings: dict[str, Any], kind: t
         for n, edges in ((6, EDGES), (3, path(3)), (1, torch.empty(2, 0, dtype=torch.int64)))
     ]
     batch = Batch.from_data_list(graphs)
-    together = model(batch.x, batch.edge_index, batch.batch, 3)
+    together = model(batch.x, batch.edge_index, batch=batch.batch, batch_size=3)
     alone = torch.cat([model(part.x, part.edge_index) for part in graphs])
     assert_close(together, alone, rtol=0, atol=1e-11)
     together.square().sum().backward()

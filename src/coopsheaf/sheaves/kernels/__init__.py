@@ -5,9 +5,9 @@ Every Laplacian here is a block diagonal minus one term per edge j→i,
 .. math:: y_i = D_i x_i - \sum_{e = (j \to i)} w_e\, L_e^\top R_e\, x_j,
 
 with the maps :math:`L, R` at the nodes (``node_maps``: :math:`L_e = L_i, R_e = R_j`) or at the
-edges (``edge_maps``). Three modules compute it with the same arguments: ``reference`` (dense),
-``edgewise`` (a message per edge) and ``factored`` (the default). This file is the one place that
-decides which is used.
+edges (``edge_maps``). Three modules compute it from the same ``Terms``: ``reference``
+(dense), ``edgewise`` (a message per edge) and ``factored`` (the default). This file is the one
+place that decides which is used.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from torch import Tensor
 
 from coopsheaf.checks import check_choice
-from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels import edgewise, factored, reference
+from coopsheaf.sheaves.kernels.terms import Terms
 
 KERNELS = {"reference": reference, "edgewise": edgewise, "factored": factored}
 
@@ -41,33 +41,11 @@ def use_kernel(name: str) -> Iterator[None]:
         _active = before
 
 
-def node_maps(
-    x: Tensor,
-    graph: Graph,
-    diagonal: Tensor,
-    left: Tensor,
-    right: Tensor,
-    edge_weight: Tensor | None = None,
-) -> Tensor:
-    """The operator with maps at the nodes.
-
-    Shapes: x ``(n, d, h)``; diagonal ``(n,)`` or ``(n, d, d)``; left, right ``(n, d, d)``;
-    edge_weight ``(m,)``. Returns ``(n, d, h)``.
-    """
-    return KERNELS[_active].node_maps(x, graph, diagonal, left, right, edge_weight)
+def node_maps(x: Tensor, terms: Terms) -> Tensor:
+    """The operator with maps at the nodes, from ``(n, d, h)`` to ``(n, d, h)``."""
+    return KERNELS[_active].node_maps(x, terms)
 
 
-def edge_maps(
-    x: Tensor,
-    graph: Graph,
-    diagonal: Tensor,
-    left: Tensor,
-    right: Tensor,
-    edge_weight: Tensor | None = None,
-) -> Tensor:
-    """The operator with maps at the edges.
-
-    Shapes: x ``(n, d, h)``; diagonal ``(n,)`` or ``(n, d, d)``; left, right ``(m, d, d)``;
-    edge_weight ``(m,)``. Returns ``(n, d, h)``.
-    """
-    return KERNELS[_active].edge_maps(x, graph, diagonal, left, right, edge_weight)
+def edge_maps(x: Tensor, terms: Terms) -> Tensor:
+    """The operator with maps at the edges, from ``(n, d, h)`` to ``(n, d, h)``."""
+    return KERNELS[_active].edge_maps(x, terms)

@@ -12,6 +12,10 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from coopsheaf.sheaves.kernels.eager import differentiable_backward, is_transformed
+
+_ORDER = 3  # derivatives of the plain composition that are exact
+
 
 def apply_diagonal(diagonal: Tensor, x: Tensor) -> Tensor:
     """D x for x of shape ``(n, d, h)``."""
@@ -29,7 +33,9 @@ def inverse_sqrt(diagonal: Tensor) -> Tensor:
     .. math:: \frac{r_a^{-1} - r_b^{-1}}{r_a^2 - r_b^2} = \frac{-1}{r_a r_b (r_a + r_b)},
 
     whose right-hand side needs no limit and suffers no cancellation. (Going back through ``eigh``
-    or ``svd`` instead divides by zero there.)
+    or ``svd`` instead divides by zero there.) Of higher derivatives the second and third are exact
+    where no direction of a block vanishes while another does not; there they are refused, and wrong
+    inside ``torch.func``, which cannot look at values.
 
     Args:
         diagonal: ``(n,)`` or ``(n, d, d)``.
@@ -47,6 +53,8 @@ def inverse_sqrt(diagonal: Tensor) -> Tensor:
 
 def _root_dual(blocks: Tensor, eps: float) -> Tensor:
     """The root, with forward-mode derivatives, which a custom operator would drop."""
+    if is_transformed():
+        return _compose_root(blocks, eps)
     if forward_ad._current_level < 0:
         return _inverse_sqrt(blocks, eps)[0]
     blocks, tangent = forward_ad.unpack_dual(blocks)
@@ -70,12 +78,37 @@ def _masked_rsqrt(values: Tensor, positive: Tensor) -> Tensor:
 def _inverse_sqrt(blocks: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
     """The root, the root's eigenvalues ``(n, d)`` and its eigenvectors."""
     with torch.autocast(blocks.device.type, enabled=False):
-        values, vectors = torch.linalg.eigh(blocks)  # (n, d), (n, d, d)
-        cutoff = values.amax(-1, keepdim=True) * blocks.shape[-1] * eps
-        positive = values > cutoff.clamp(min=_floor(values.dtype))
-        inverse_root = _masked_rsqrt(values, positive)
+        inverse_root, vectors = _decompose(blocks, eps)
         root = (vectors * inverse_root.unsqueeze(-2)) @ vectors.mT
         return root, inverse_root, vectors.contiguous()
+
+
+def _decompose(blocks: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """The eigenvalues ``(n, d)`` of the root and its eigenvectors ``(n, d, d)``."""
+    values, vectors = torch.linalg.eigh(blocks)
+    cutoff = values.amax(-1, keepdim=True) * blocks.shape[-1] * eps
+    return _masked_rsqrt(values, values > cutoff.clamp(min=_floor(values.dtype))), vectors
+
+
+def _compose_root(blocks: Tensor, eps: float) -> Tensor:
+    """The root with ordinary operations, exact with its first three derivatives.
+
+    In the eigenbasis at hand, which is taken as constant, W = D^{-1/2} solves W E W = I for E = D
+    there. From W = diag(1/r), the solution, a simplified Newton step, :math:`W_{ab} \\gets W_{ab} -
+    (W E W - I)_{ab} / (r_a + r_b)`, changes no value and makes one derivative more exact.
+    """
+    with torch.autocast(blocks.device.type, enabled=False):
+        a, vectors = _decompose(blocks.detach(), eps)
+        inner = vectors.mT @ ((blocks + blocks.mT) / 2) @ vectors
+        rows, cols = a.unsqueeze(-1), a.unsqueeze(-2)
+        both, one = (rows > 0) & (cols > 0), (rows > 0) ^ (cols > 0)
+        step = torch.where(both, rows * cols / torch.where(both, rows + cols, 1.0), 0.0)
+        root, unit = torch.diag_embed(a), torch.diag_embed((a > 0).to(a.dtype))
+        for _ in range(_ORDER):
+            root = root - step * (root @ inner @ root - unit)
+        # Against a vanishing direction the divided difference is r⁻¹ / r².
+        root = root + torch.where(one, (rows + cols) ** 3, 0.0) * inner
+        return vectors @ root @ vectors.mT
 
 
 @_inverse_sqrt.register_fake
@@ -85,18 +118,24 @@ def _(blocks: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _save_root(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    ctx.save_for_backward(*output[1:])
+    ctx.save_for_backward(inputs[0], *output[1:])
+    ctx.eps = inputs[1]
 
 
-def _root_backward(ctx: Any, grad: Tensor, *others: Tensor) -> tuple[Tensor, None]:
-    if torch.is_grad_enabled():
-        # What is computed below does not depend on the blocks as far as autograd can see: a
-        # second derivative would be wrong without a word.
+def _root_backward(ctx: Any, grad: Tensor, *others: Tensor) -> tuple[Tensor | None, None]:
+    blocks, inverse_root, vectors = ctx.saved_tensors
+    if not torch.is_grad_enabled():
+        return _derivative(grad, inverse_root, vectors), None
+    # What is computed above does not depend on the blocks as far as autograd can see: a second
+    # derivative would be wrong without a word.
+    kept = inverse_root > 0
+    if bool((kept.any(-1) & ~kept.all(-1)).any()):
         raise RuntimeError(
-            "second derivatives through the inverse square root of d x d blocks are not "
-            "implemented; conformal maps, which need none, have them"
+            "second derivatives through the inverse square root of a singular d x d block are not "
+            "implemented; those of invertible blocks, of zeros and of conformal maps are"
         )
-    return _derivative(grad, *ctx.saved_tensors), None
+    inputs = (blocks, ctx.eps)
+    return differentiable_backward(_compose_root, inputs, (True, False), grad)[0], None
 
 
 def _derivative(direction: Tensor, inverse_root: Tensor, vectors: Tensor) -> Tensor:

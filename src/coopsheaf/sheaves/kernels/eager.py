@@ -1,8 +1,9 @@
 """When hand-written derivatives may stand in for a composition of PyTorch's operations.
 
-A hand-written derivative saves memory and passes over it, but it is opaque: transforms,
-forward-mode derivatives and autocast need to look inside. So do compilers where most of the work is
-entry by entry; where it is matrix products they get custom operators with the same derivatives.
+A hand-written derivative saves memory and passes over it, but it is opaque: the transforms of
+``torch.func``, forward-mode derivatives and autocast need to look inside. So do compilers where
+most of the work is entry by entry; where it is matrix products they get custom operators with the
+same derivatives.
 """
 
 from __future__ import annotations
@@ -20,6 +21,15 @@ def is_plain_eager(*tensors: Tensor | None) -> bool:
     return not torch.compiler.is_compiling() and _is_plain(tensors)
 
 
+def is_transformed() -> bool:
+    """Inside a transform of ``torch.func``, which looks into everything.
+
+    It does not see the derivatives that are registered with custom operators: they, too, must be
+    plain compositions there.
+    """
+    return torch._C._are_functorch_transforms_active()
+
+
 def is_plain_compiled(*tensors: Tensor | None) -> bool:
     """The same in code that is being compiled to be run here, not exported."""
     compiled = torch.compiler.is_compiling() and not torch.compiler.is_exporting()
@@ -33,7 +43,7 @@ def _is_plain(tensors: Sequence[Tensor | None]) -> bool:
         dtype in (torch.float32, torch.float64)
         and all(tensor.dtype == dtype and tensor.device.type == "cpu" for tensor in given)
         and forward_ad._current_level < 0
-        and not torch._C._are_functorch_transforms_active()
+        and not is_transformed()
         and not torch.is_autocast_enabled("cpu")
     )
 
@@ -46,6 +56,12 @@ def differentiable_backward(
     For second derivatives: ``compose`` is the plain composition that a hand-written derivative
     stands in for.
     """
+    if is_transformed():
+        # Gradients of a batch of gradients would come out as zeros.
+        raise RuntimeError(
+            "torch.func cannot transform a second derivative of what was computed outside of it; "
+            "transform the whole function instead, such as torch.func.jacrev(model)"
+        )
     # An input may depend on another one: aliases keep the derivatives apart.
     aliases = [v.view_as(v) if isinstance(v, Tensor) else v for v in inputs]
     with torch.enable_grad():

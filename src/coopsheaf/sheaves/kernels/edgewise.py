@@ -9,40 +9,26 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.diagonal import apply_diagonal
+from coopsheaf.sheaves.kernels.terms import Terms
 
 
-def node_maps(
-    x: Tensor,
-    graph: Graph,
-    diagonal: Tensor,
-    left: Tensor,
-    right: Tensor,
-    edge_weight: Tensor | None,
-) -> Tensor:
-    sent = (right @ x)[graph.source]  # (m, d, h)
-    return _minus_messages(x, graph, diagonal, left[graph.target].mT @ sent, edge_weight)
+def node_maps(x: Tensor, terms: Terms) -> Tensor:
+    graph = terms.graph
+    sent = (terms.right @ x)[graph.source]  # (m, d, h)
+    return _minus_messages(x, terms, terms.left[graph.target].mT @ sent)
 
 
-def edge_maps(
-    x: Tensor,
-    graph: Graph,
-    diagonal: Tensor,
-    left: Tensor,
-    right: Tensor,
-    edge_weight: Tensor | None,
-) -> Tensor:
-    sent = right @ x[graph.source]  # (m, d, h)
-    return _minus_messages(x, graph, diagonal, left.mT @ sent, edge_weight)
+def edge_maps(x: Tensor, terms: Terms) -> Tensor:
+    sent = terms.right @ x[terms.graph.source]  # (m, d, h)
+    return _minus_messages(x, terms, terms.left.mT @ sent)
 
 
-def _minus_messages(
-    x: Tensor, graph: Graph, diagonal: Tensor, received: Tensor, edge_weight: Tensor | None
-) -> Tensor:
-    if edge_weight is not None:
-        received = edge_weight[:, None, None] * received
-    own = apply_diagonal(diagonal, x)  # (n, d, h)
+def _minus_messages(x: Tensor, terms: Terms, received: Tensor) -> Tensor:
+    graph = terms.graph
+    if terms.edge_weight is not None:
+        received = terms.edge_weight[:, None, None] * received
+    own = apply_diagonal(terms.diagonal, x)  # (n, d, h)
     degree = graph.in_degree[:, None, None]
     message = (own / degree.clamp(min=1))[graph.target] - received
     # A node that hears nothing has no edge to carry its diagonal term.

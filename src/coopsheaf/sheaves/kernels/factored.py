@@ -21,32 +21,20 @@ from coopsheaf.sheaves.kernels.diagonal import apply_diagonal
 from coopsheaf.sheaves.kernels.eager import differentiable_backward, is_plain_eager
 from coopsheaf.sheaves.kernels.sparse import edge_products, neighbour_sums, sparse_product
 from coopsheaf.sheaves.kernels.stalks import compose_product, stalk_product, subtract_stalk_product
+from coopsheaf.sheaves.kernels.terms import Terms
 
 # What needs no more than one node is done for so many at a time: temporaries stay small.
 NODES = 1 << 14
 
 
-def node_maps(
-    x: Tensor,
-    graph: Graph,
-    diagonal: Tensor,
-    left: Tensor,
-    right: Tensor,
-    edge_weight: Tensor | None,
-) -> Tensor:
-    if is_plain_eager(x, diagonal, left, right, edge_weight):
-        return _NodeMaps.apply(x, graph, diagonal, left, right, edge_weight)
-    return _compose(x, graph, diagonal, left, right, edge_weight)
+def node_maps(x: Tensor, terms: Terms) -> Tensor:
+    if is_plain_eager(x, *terms[1:]):
+        return _NodeMaps.apply(x, *terms)
+    return _compose(x, *terms)
 
 
-def _compose(
-    x: Tensor,
-    graph: Graph,
-    diagonal: Tensor,
-    left: Tensor,
-    right: Tensor,
-    edge_weight: Tensor | None,
-) -> Tensor:
+def _compose(x: Tensor, *parts: Any) -> Tensor:
+    graph, diagonal, left, right, edge_weight = Terms(*parts)
     heard = _sum_sent(compose_product(right, x), graph, edge_weight)
     return apply_diagonal(diagonal, x) - compose_product(left.mT, heard)
 
@@ -66,15 +54,8 @@ class _NodeMaps(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        x: Tensor,
-        graph: Graph,
-        diagonal: Tensor,
-        left: Tensor,
-        right: Tensor,
-        edge_weight: Tensor | None,
-    ) -> Tensor:
+    def forward(ctx: Any, x: Tensor, *parts: Any) -> Tensor:
+        graph, diagonal, left, right, edge_weight = Terms(*parts)
         sent = stalk_product(right, x)
         heard = neighbour_sums(sent.flatten(1), graph.by_target, edge_weight).view_as(sent)
         ctx.graph = graph
@@ -131,15 +112,8 @@ def _times_diagonal(diagonal: Tensor, x: Tensor, *, transpose: bool = False) -> 
     return stalk_product(diagonal.mT if transpose else diagonal, x)
 
 
-def edge_maps(
-    x: Tensor,
-    graph: Graph,
-    diagonal: Tensor,
-    left: Tensor,
-    right: Tensor,
-    edge_weight: Tensor | None,
-) -> Tensor:
-    blocks = left.mT @ right  # (m, d, d)
-    if edge_weight is not None:
-        blocks = edge_weight[:, None, None] * blocks
-    return apply_diagonal(diagonal, x) - sparse_product(x, graph, blocks)
+def edge_maps(x: Tensor, terms: Terms) -> Tensor:
+    blocks = terms.left.mT @ terms.right  # (m, d, d)
+    if terms.edge_weight is not None:
+        blocks = terms.edge_weight[:, None, None] * blocks
+    return apply_diagonal(terms.diagonal, x) - sparse_product(x, terms.graph, blocks)

@@ -5,20 +5,18 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from coopsheaf.sheaves.graph import Graph
+from coopsheaf.sheaves.kernels.terms import Terms
 
 
-def node_matrix(
-    graph: Graph, diagonal: Tensor, left: Tensor, right: Tensor, edge_weight: Tensor | None
-) -> Tensor:
+def node_matrix(terms: Terms) -> Tensor:
     """The ``(nd, nd)`` matrix with maps at nodes: block (i, j) gets -w Lᵢᵀ Rⱼ for each edge j→i."""
-    return edge_matrix(graph, diagonal, left[graph.target], right[graph.source], edge_weight)
+    graph, left, right = terms.graph, terms.left, terms.right
+    return edge_matrix(terms._replace(left=left[graph.target], right=right[graph.source]))
 
 
-def edge_matrix(
-    graph: Graph, diagonal: Tensor, left: Tensor, right: Tensor, edge_weight: Tensor | None
-) -> Tensor:
+def edge_matrix(terms: Terms) -> Tensor:
     """The ``(nd, nd)`` matrix with maps at edges: block (i, j) gets -w Lₑᵀ Rₑ for each e = j→i."""
+    graph, diagonal, left, right, edge_weight = terms
     n, d = graph.num_nodes, left.shape[-1]
     matrix = left.new_zeros(n, n, d, d)
     for e in range(graph.num_edges):
@@ -31,25 +29,11 @@ def edge_matrix(
     return matrix.transpose(1, 2).reshape(n * d, n * d)
 
 
-def node_maps(
-    x: Tensor,
-    graph: Graph,
-    diagonal: Tensor,
-    left: Tensor,
-    right: Tensor,
-    edge_weight: Tensor | None,
-) -> Tensor:
-    matrix = node_matrix(graph, diagonal, left, right, edge_weight)
+def node_maps(x: Tensor, terms: Terms) -> Tensor:
+    matrix = node_matrix(terms)
     return (matrix @ x.flatten(0, 1)).view_as(x)
 
 
-def edge_maps(
-    x: Tensor,
-    graph: Graph,
-    diagonal: Tensor,
-    left: Tensor,
-    right: Tensor,
-    edge_weight: Tensor | None,
-) -> Tensor:
-    matrix = edge_matrix(graph, diagonal, left, right, edge_weight)
+def edge_maps(x: Tensor, terms: Terms) -> Tensor:
+    matrix = edge_matrix(terms)
     return (matrix @ x.flatten(0, 1)).view_as(x)

@@ -6,7 +6,8 @@ times, compile with ``fullgraph=True`` and export:
 * ``sparse_product``: y_i = Σ_{e = (j→i)} B_e x_j, a block-sparse matrix times a tall one;
 * ``edge_products``: G_e = g_i x_jᵀ for e = (j→i), an outer product sampled at the edges.
 
-Neither allocates anything of size edges × block × columns.
+Neither allocates anything of size edges × block × columns; the plain compositions do, which the
+transforms of ``torch.func`` see in their place.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from coopsheaf.sheaves.graph import CSR, Graph
+from coopsheaf.sheaves.kernels.eager import is_transformed
 
 # Edge-wise work that no library product covers is done in slices of about this many numbers.
 SLICE_NUMEL = 1 << 20
@@ -59,8 +61,8 @@ def edge_products(g: Tensor, x: Tensor, graph: Graph) -> Tensor:
         ``(m, b, b)``, in the order of the edges.
     """
     arrays = (*graph.by_target, *graph.by_source)
-    if forward_ad._current_level < 0:
-        return _edge_products(g, x, *arrays)
+    if forward_ad._current_level < 0 or is_transformed():
+        return _outer(g, x, *arrays)
     g, g_tangent = forward_ad.unpack_dual(g)
     x, x_tangent = forward_ad.unpack_dual(x)
     out = _edge_products(g, x, *arrays)
@@ -86,8 +88,8 @@ def _multiply_dual(x: Tensor, blocks: Tensor | None, arrays: tuple[Tensor, ...])
 
     A custom operator would drop tangents without a word.
     """
-    if forward_ad._current_level < 0:
-        return _sparse_product(x, blocks, *arrays)
+    if forward_ad._current_level < 0 or is_transformed():
+        return _product(x, blocks, *arrays)
     x, x_tangent = forward_ad.unpack_dual(x)
     blocks_tangent = None
     if blocks is not None:
@@ -101,6 +103,26 @@ def _multiply_dual(x: Tensor, blocks: Tensor | None, arrays: tuple[Tensor, ...])
     if blocks_tangent is not None:
         tangent = tangent + _sparse_product(x, blocks_tangent, *arrays)
     return forward_ad.make_dual(out, tangent)
+
+
+def _product(x: Tensor, blocks: Tensor | None, *arrays: Tensor) -> Tensor:
+    """The operator, or the same with ordinary operations for transforms: a message per edge."""
+    if not is_transformed():
+        return _sparse_product(x, blocks, *arrays)
+    ptr, other, edge = arrays[:3]
+    sent = x.index_select(0, other)
+    sent = sent if blocks is None else blocks.index_select(0, edge) @ sent
+    return x.new_zeros(x.shape).index_add(0, _rows(ptr, other), sent)
+
+
+def _outer(g: Tensor, x: Tensor, *arrays: Tensor) -> Tensor:
+    """The operator, or the same with ordinary operations for transforms."""
+    if not is_transformed():
+        return _edge_products(g, x, *arrays)
+    ptr, other, edge = arrays[:3]
+    order = edge.argsort()
+    target, source = _rows(ptr, other)[order], other[order]
+    return g.index_select(0, target) @ x.index_select(0, source).mT
 
 
 @torch.library.custom_op("coopsheaf::sparse_product", mutates_args=())
@@ -155,9 +177,9 @@ def _product_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     grad_x = grad_blocks = None
     if ctx.needs_input_grad[0]:
         turned = None if blocks is None else blocks.mT
-        grad_x = _sparse_product(grad, turned, *arrays[3:], *arrays[:3])
+        grad_x = _product(grad, turned, *arrays[3:], *arrays[:3])
     if ctx.needs_input_grad[1]:
-        grad_blocks = _edge_products(grad, x, *arrays)
+        grad_blocks = _outer(grad, x, *arrays)
     return grad_x, grad_blocks, *([None] * 6)
 
 
@@ -169,9 +191,9 @@ def _edge_products_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]
     g, x, *arrays = ctx.saved_tensors
     grad_g = grad_x = None
     if ctx.needs_input_grad[0]:
-        grad_g = _sparse_product(x, grad, *arrays)
+        grad_g = _product(x, grad, *arrays)
     if ctx.needs_input_grad[1]:
-        grad_x = _sparse_product(g, grad.mT, *arrays[3:], *arrays[:3])
+        grad_x = _product(g, grad.mT, *arrays[3:], *arrays[:3])
     return grad_g, grad_x, *([None] * 6)
 
 

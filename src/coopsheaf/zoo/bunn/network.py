@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
@@ -58,6 +59,8 @@ class BuNN(Network):
         dropout: dropout probability.
         norm: ``"layer"`` or ``"batch"``.
         pool: ``None`` for node outputs; ``"mean"``, ``"sum"`` or ``"max"`` for graph outputs.
+        jk: what the readout sees of the layers: ``None`` or ``"last"`` for the last one, ``"cat"``,
+            ``"max"`` or ``"lstm"`` for all of them (PyG's ``JumpingKnowledge``).
 
     Shapes:
         as those of :class:`~coopsheaf.models.network.Network`; inside ``(n, hidden_channels)``.
@@ -86,6 +89,7 @@ class BuNN(Network):
         dropout: float = 0.2,
         norm: str = "layer",
         pool: str | None = None,
+        jk: str | None = None,
     ) -> None:
         super().__init__(in_channels, out_channels, pool=pool)
         self.hidden_channels = check_int("hidden_channels", hidden_channels, minimum=1)
@@ -137,13 +141,13 @@ class BuNN(Network):
         )
         self.norms = nn.ModuleList(make_norm(width) for _ in range(num_layers))
         self.last_norm = make_norm(width)
-        self.readout = make_readout(width, out_channels)
+        self.readout = make_readout(self._end_layers(width, jk, num_layers), out_channels)
         self.reset_parameters()
 
     def map_learners(self) -> list[nn.Module]:
         return list(self.learners)
 
-    def embed(
+    def layer_outputs(
         self,
         x: Tensor,
         graph: Graph,
@@ -151,11 +155,14 @@ class BuNN(Network):
         batch: Tensor | None = None,
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
-    ) -> Tensor:
+    ) -> Iterator[Tensor]:
         x = F.gelu(F.dropout(self.encoder(x), self.dropout, self.training))
         for learner, conv, norm in zip(self.learners, self.convs, self.norms, strict=True):
             maps = learner(x, graph, edge_weight)  # (n, B, d, d)
             x = x + conv(norm(x), maps, graph, batch, edge_weight)
+            yield x
+
+    def after_layers(self, x: Tensor) -> Tensor:
         return self.last_norm(x)
 
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -64,6 +64,8 @@ class CoGNN(Network):
             (:class:`~coopsheaf.zoo.cognn.actions.ActionSampler`).
         evaluation_seed: of the seeded evaluation.
         pool: ``None`` for node outputs; ``"mean"``, ``"sum"`` or ``"max"`` for graph outputs.
+        jk: what the readout sees of the layers: ``None`` or ``"last"`` for the last one, ``"cat"``,
+            ``"max"`` or ``"lstm"`` for all of them (PyG's ``JumpingKnowledge``).
 
     Shapes:
         x ``(n, in_channels)``; edge_index ``(2, m)`` or a :class:`~coopsheaf.Graph`; batch
@@ -95,6 +97,7 @@ class CoGNN(Network):
         evaluation: str = "argmax",
         evaluation_seed: int = 0,
         pool: str | None = None,
+        jk: str | None = None,
     ) -> None:
         super().__init__(in_channels, out_channels, pool=pool)
         self.hidden_channels = check_int("hidden_channels", hidden_channels, minimum=1)
@@ -122,16 +125,15 @@ class CoGNN(Network):
             make_conv(hidden_channels, hidden_channels) for _ in range(num_layers)
         )
         self.norm = make_norm(norm, hidden_channels)
+        seen = self._end_layers(hidden_channels, jk, num_layers)
         self.readout = (
             nn.Identity()
             if out_channels is None
-            else Decoder(
-                hidden_channels, out_channels, readout_layers, dropout=dropout, act=self.act
-            )
+            else Decoder(seen, out_channels, readout_layers, dropout=dropout, act=self.act)
         )
         self.reset_parameters()
 
-    def embed(
+    def layer_outputs(
         self,
         x: Tensor,
         graph: Graph,
@@ -139,7 +141,7 @@ class CoGNN(Network):
         batch: Tensor | None = None,
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
-    ) -> Tensor:
+    ) -> Iterator[Tensor]:
         x = self.act(F.dropout(self.encoder(x), self.dropout, self.training))
         generator = self.sampler.generator(x.device)
         for conv in self.convs:
@@ -148,6 +150,9 @@ class CoGNN(Network):
             y = conv(x, graph, actions, edge_weight)
             y = self.act(F.dropout(y, self.dropout, self.training))
             x = x + y if self.skip else y
+            yield x
+
+    def after_layers(self, x: Tensor) -> Tensor:
         return self.norm(x)
 
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import torch
@@ -94,6 +94,8 @@ class MatchNetwork(Network):
             one that has ``integers = True`` (:class:`PairEmbedding`), x may hold integers.
         unroll: use one layer num_layers times, with its own norm each time.
         pool: ``None`` for node outputs; ``"mean"``, ``"sum"`` or ``"max"`` for graph outputs.
+        jk: what the readout sees of the layers: ``None`` or ``"last"`` for the last one, ``"cat"``,
+            ``"max"`` or ``"lstm"`` for all of them (PyG's ``JumpingKnowledge``).
 
     Shapes:
         x ``(n, in_channels)``; edge_index ``(2, m)`` or a :class:`~coopsheaf.Graph`; batch
@@ -112,6 +114,7 @@ class MatchNetwork(Network):
         encoder: nn.Module | None = None,
         unroll: bool = False,
         pool: str | None = None,
+        jk: str | None = None,
     ) -> None:
         super().__init__(in_channels, out_channels, pool=pool)
         self.hidden_channels = check_int("hidden_channels", hidden_channels, minimum=1)
@@ -126,18 +129,11 @@ class MatchNetwork(Network):
             nn.LayerNorm(hidden_channels) if parts.norm else nn.Identity()
             for _ in range(num_layers)
         )
-        self.readout = make_linear(hidden_channels, out_channels, bias=False)
+        seen = self._end_layers(hidden_channels, jk, num_layers)
+        self.readout = make_linear(seen, out_channels, bias=False)
         self.reset_parameters()
 
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Tensor | Graph,
-        batch: Tensor | None = None,
-        batch_size: int | None = None,
-        pe: Tensor | None = None,
-        edge_weight: Tensor | None = None,
-    ) -> Tensor:
+    def _check_x(self, x: Tensor) -> Tensor:
         if getattr(self.encoder, "integers", False) and not x.is_floating_point():
             # The checks that follow know one dtype; single precision is exact up to 2²⁴.
             dtype = next(self.parameters()).dtype
@@ -147,9 +143,9 @@ class MatchNetwork(Network):
                     "(autocast works)"
                 )
             x = x.to(dtype)
-        return super().forward(x, edge_index, batch, batch_size, pe, edge_weight)
+        return super()._check_x(x)
 
-    def embed(
+    def layer_outputs(
         self,
         x: Tensor,
         graph: Graph,
@@ -157,7 +153,7 @@ class MatchNetwork(Network):
         batch: Tensor | None = None,
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
-    ) -> Tensor:
+    ) -> Iterator[Tensor]:
         edge_index = graph.edge_index
         x = self.encoder(x)
         for layer, norm in enumerate(self.norms):
@@ -165,7 +161,7 @@ class MatchNetwork(Network):
             y = graph_convolution(conv, x, graph) if self.kind == "gcn" else conv(x, edge_index)
             y = F.relu(y) if self.relu else y
             x = norm(x + y if self.residual else y)
-        return x
+            yield x
 
     def __repr__(self) -> str:
         unroll = ", unroll=True" if len(self.convs) < self.num_layers else ""

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from coopsheaf.checks import check_choice, check_int
-from coopsheaf.sheaves.graph import Graph, as_graph
+from coopsheaf.sheaves.graph import Graph, as_graph, as_weighted_graph
 from coopsheaf.sheaves.laplacian import GraphOperator, weighted_degree
 from coopsheaf.sheaves.operator import BlockDiagonal, DirectSum, Operator, Product
 from coopsheaf.tensor_checks import check_edge_weight, check_shape
@@ -165,7 +165,7 @@ class NSDConv(nn.Module):
     ) -> Operator:
         """Δ of the sheaf that is learned from x."""
         self._check(x)
-        graph = as_graph(edge_index, x.shape[0])
+        graph, edge_weight = as_weighted_graph(edge_index, x.shape[0], edge_weight)
         if edge_weight is not None:
             edge_weight = check_undirected_weight(
                 check_edge_weight(edge_weight, graph.num_edges, "x", x), graph

@@ -24,6 +24,7 @@ from torch.autograd import forward_ad
 from coopsheaf.checks import check_choice, check_int
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.diagonal import inverse_sqrt
+from coopsheaf.sheaves.kernels.eager import is_transformed
 from coopsheaf.sheaves.laplacian import EdgeMapOperator, GraphOperator, weighted_degree
 from coopsheaf.sheaves.operator import BlockDiagonal, DirectSum, Operator, Product
 from coopsheaf.sheaves.orthogonal import Orthogonal, make_orthogonal
@@ -71,7 +72,8 @@ def _save_partner(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> No
 
 
 def _at_reverse_backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-    return _at_reverse(grad, *ctx.saved_tensors), None
+    (partner,) = ctx.saved_tensors
+    return grad.index_select(0, partner) if is_transformed() else _at_reverse(grad, partner), None
 
 
 _at_reverse.register_autograd(_at_reverse_backward, setup_context=_save_partner)
@@ -84,7 +86,8 @@ def at_reverse(values: Tensor, graph: Graph) -> Tensor:
     and takes several times as long.
     """
     partner = undirected_partners(graph)
-    if forward_ad._current_level >= 0:  # a custom operator would drop tangents without a word
+    # A custom operator would drop tangents without a word; transforms do not see its derivative.
+    if forward_ad._current_level >= 0 or is_transformed():
         return values.index_select(0, partner)
     return _at_reverse(values, partner)
 

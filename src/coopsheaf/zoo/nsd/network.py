@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import cast
 
 import torch
@@ -59,6 +59,8 @@ class NSD(Network):
         dropout: dropout probability everywhere else.
         act: the activation σ of the layers and the encoder.
         pool: ``None`` for node outputs; ``"mean"``, ``"sum"`` or ``"max"`` for graph outputs.
+        jk: what the readout sees of the layers: ``None`` or ``"last"`` for the last one, ``"cat"``,
+            ``"max"`` or ``"lstm"`` for all of them (PyG's ``JumpingKnowledge``).
 
     Shapes:
         x ``(n, in_channels)``; edge_index ``(2, m)`` or a :class:`~coopsheaf.Graph`, every edge
@@ -67,6 +69,7 @@ class NSD(Network):
     """
 
     takes_edge_weight = True
+    undirected = True
 
     def __init__(
         self,
@@ -92,6 +95,7 @@ class NSD(Network):
         dropout: float = 0.0,
         act: str | Callable[[Tensor], Tensor] | None = "elu",
         pool: str | None = None,
+        jk: str | None = None,
     ) -> None:
         super().__init__(in_channels, out_channels, pool=pool)
         self.hidden_channels = check_int("hidden_channels", hidden_channels, minimum=1)
@@ -131,7 +135,7 @@ class NSD(Network):
         self.encoder = nn.Linear(in_channels, width)
         self.second = nn.Linear(width, width) if second_linear else None
         self.epsilons = nn.ParameterList(torch.empty(self.total_dim, 1) for _ in range(num_layers))
-        self.readout = make_linear(width, out_channels)
+        self.readout = make_linear(self._end_layers(width, jk, num_layers), out_channels)
         self.reset_parameters()
 
     def map_learners(self) -> list[nn.Module]:
@@ -144,7 +148,7 @@ class NSD(Network):
         for epsilon in self.epsilons:
             nn.init.zeros_(epsilon)
 
-    def embed(
+    def layer_outputs(
         self,
         x: Tensor,
         graph: Graph,
@@ -152,7 +156,7 @@ class NSD(Network):
         batch: Tensor | None = None,
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
-    ) -> Tensor:
+    ) -> Iterator[Tensor]:
         x = F.dropout(x, self.input_dropout, self.training)
         x = F.dropout(self.act(self.encoder(x)), self.dropout, self.training)
         if self.second is not None:
@@ -165,7 +169,7 @@ class NSD(Network):
                 laplacian = cast(NSDConv, conv).laplacian(seen, graph, edge_weight)
             y = conv(F.dropout(x, self.dropout, self.training), graph, laplacian=laplacian)
             x = (1 + torch.tanh(epsilon)) * x - self.act(y)
-        return x.flatten(1)  # (n, d·h)
+            yield x.flatten(1)  # (n, d·h)
 
     def __repr__(self) -> str:
         conv, extra = self.convs[0], self.total_dim - self.stalk_dim

@@ -69,7 +69,7 @@ class PlainNetwork(Network):
         self.dropout = check_probability("dropout", dropout)
         self.act = make_act(act)
         self.act_first = act_first
-        width = hidden_channels if out_channels is None else out_channels
+        width = self._end_layers(hidden_channels if out_channels is None else out_channels)
         sizes = [in_channels, *[hidden_channels] * (num_layers - 1), width]
         last = num_layers - 1
         self.layers = nn.ModuleList(

@@ -7,7 +7,7 @@ to what entered it. All of them but attention end in the same two-layer :class:`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 import torch.nn.functional as F
@@ -320,10 +320,19 @@ class ResidualStack(nn.Module):
             module.reset_parameters()
 
     def forward(self, x: Tensor, graph: Graph, edge_weight: Tensor | None = None) -> Tensor:
+        for y in self.block_outputs(x, graph, edge_weight):  # noqa: B007 -- the last one is wanted
+            pass
+        return self.last_norm(y)
+
+    def block_outputs(
+        self, x: Tensor, graph: Graph, edge_weight: Tensor | None = None
+    ) -> Iterator[Tensor]:
+        """The features before any block and after each, before the last norm."""
         x = F.gelu(F.dropout(self.encoder(x), self.dropout, self.training))
+        yield x
         for block, norm in zip(self.blocks, self.norms, strict=True):
             x = x + block(norm(x), graph, edge_weight)
-        return self.last_norm(x)
+            yield x
 
     def __repr__(self) -> str:
         inside = ", ".join(map(repr, self.blocks))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from torch import Tensor, nn
@@ -43,6 +44,8 @@ class PlatonovNetwork(Network):
         dropout: dropout probability, in the encoder and in the blocks.
         norm: ``"layer"`` or ``"batch"``.
         pool: ``None`` for node outputs; ``"mean"``, ``"sum"`` or ``"max"`` for graph outputs.
+        jk: what the readout sees of the layers: ``None`` or ``"last"`` for the last one, ``"cat"``,
+            ``"max"`` or ``"lstm"`` for all of them (PyG's ``JumpingKnowledge``).
         block_options: what else blocks with attention are to know.
 
     Shapes:
@@ -62,6 +65,7 @@ class PlatonovNetwork(Network):
         dropout: float = 0.2,
         norm: str = "layer",
         pool: str | None = None,
+        jk: str | None = None,
         **block_options: Any,
     ) -> None:
         attends = any(issubclass(block, GATBlock | AttentionBlock) for block in self.blocks)
@@ -90,10 +94,11 @@ class PlatonovNetwork(Network):
             norm=check_choice("norm", norm, NORMS),
             dropout=dropout,
         )
-        self.readout = make_readout(hidden_channels, out_channels)
+        seen = self._end_layers(hidden_channels, jk, num_layers)
+        self.readout = make_readout(seen, out_channels)
         self.reset_parameters()
 
-    def embed(
+    def layer_outputs(
         self,
         x: Tensor,
         graph: Graph,
@@ -101,8 +106,13 @@ class PlatonovNetwork(Network):
         batch: Tensor | None = None,
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
-    ) -> Tensor:
-        return self.stack(x, graph, edge_weight)
+    ) -> Iterator[Tensor]:
+        for k, y in enumerate(self.stack.block_outputs(x, graph, edge_weight)):
+            if k > 0 and k % len(self.blocks) == 0:
+                yield y
+
+    def after_layers(self, x: Tensor) -> Tensor:
+        return self.stack.last_norm(x)
 
     def __repr__(self) -> str:
         return (
@@ -147,6 +157,7 @@ class PlatonovAttention(PlatonovNetwork):
         dropout: float = 0.2,
         norm: str = "layer",
         pool: str | None = None,
+        jk: str | None = None,
     ) -> None:
         super().__init__(
             in_channels,
@@ -157,6 +168,7 @@ class PlatonovAttention(PlatonovNetwork):
             dropout=dropout,
             norm=norm,
             pool=pool,
+            jk=jk,
             num_heads=num_heads,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 import torch.nn.functional as F
@@ -14,7 +14,7 @@ from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.diagonal import inverse_sqrt
 from coopsheaf.sheaves.laplacian import GraphOperator, weighted_degree
 from coopsheaf.sheaves.operator import BlockDiagonal, Identity, Multiple, Operator, Product, Sum
-from coopsheaf.tensor_checks import check_same, check_shape
+from coopsheaf.tensor_checks import check_edge_numbers
 from coopsheaf.zoo.nsd.conv import check_undirected_weight
 from coopsheaf.zoo.nsd.edge_maps import undirected_partners
 from coopsheaf.zoo.snn.conv import FixedSheafConv
@@ -53,6 +53,8 @@ class SNN(Network):
         dropout: dropout probability of what enters a layer.
         act: ρ, also after the encoder.
         pool: ``None`` for node outputs; ``"mean"``, ``"sum"`` or ``"max"`` for graph outputs.
+        jk: what the readout sees of the layers: ``None`` or ``"last"`` for the last one, ``"cat"``,
+            ``"max"`` or ``"lstm"`` for all of them (PyG's ``JumpingKnowledge``).
 
     Shapes:
         x ``(n, in_channels)``; edge_index ``(2, m)`` or a :class:`~coopsheaf.Graph`, every edge
@@ -61,6 +63,7 @@ class SNN(Network):
     """
 
     takes_edge_weight = True
+    undirected = True
 
     def __init__(
         self,
@@ -76,6 +79,7 @@ class SNN(Network):
         dropout: float = 0.0,
         act: str | Callable[[Tensor], Tensor] | None = "relu",
         pool: str | None = None,
+        jk: str | None = None,
     ) -> None:
         super().__init__(in_channels, out_channels, pool=pool)
         self.hidden_channels = check_int("hidden_channels", hidden_channels, minimum=1)
@@ -95,10 +99,10 @@ class SNN(Network):
             )
             for _ in range(num_layers)
         )
-        self.readout = make_linear(width, out_channels)
+        self.readout = make_linear(self._end_layers(width, jk, num_layers), out_channels)
         self.reset_parameters()
 
-    def embed(
+    def layer_outputs(
         self,
         x: Tensor,
         graph: Graph,
@@ -106,14 +110,14 @@ class SNN(Network):
         batch: Tensor | None = None,
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
-    ) -> Tensor:
+    ) -> Iterator[Tensor]:
         undirected_partners(graph)
         x = F.dropout(x, self.input_dropout, self.training)
         x = self.act(self.encoder(x)).unflatten(1, (self.stalk_dim, self.hidden_channels))
         diffusion = self._diffusion(x, graph, edge_weight)
         for conv in self.convs:
             x = conv(F.dropout(x, self.dropout, self.training), diffusion)  # (n, d, h)
-        return x.flatten(1)  # (n, d·h)
+            yield x.flatten(1)  # (n, d·h)
 
     def _diffusion(self, x: Tensor, graph: Graph, weight: Tensor | None) -> Operator:
         d, size = self.stalk_dim, None if weight is None else weight.abs()
@@ -125,9 +129,7 @@ class SNN(Network):
         return Sum(identity, Multiple(-1.0, normalized))
 
     def _check_weight(self, edge_weight: Tensor, graph: Graph, x: Tensor) -> Tensor:
-        m = graph.num_edges
-        weight = check_shape("edge_weight", edge_weight, f"(m,) with m = {m}", (m,))
-        check_same("edge_weight", weight, "x", x)
+        weight = check_edge_numbers(edge_weight, graph.num_edges, "x", x)
         if weight.is_cpu and not torch.compiler.is_compiling() and not weight.isfinite().all():
             raise ValueError("`edge_weight` must be finite; got infinite or undefined weights")
         return check_undirected_weight(weight, graph)
