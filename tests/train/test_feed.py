@@ -22,11 +22,11 @@ class Watcher(nn.Module):
         super().__init__()
         self.calls: list[tuple[Tensor, Graph, Tensor | None]] = []
 
-    def forward(self, x: Tensor, graph: Graph, batch: Tensor | None = None, size: int | None = None, *, edge_weight: Tensor | None = None) -> Tensor:  # fmt: skip
+    def forward(self, x: Tensor, graph: Graph, edge_weight: Tensor | None = None, *, batch: Tensor | None = None, batch_size: int | None = None) -> Tensor:  # fmt: skip
         self.calls.append((x, graph, edge_weight))
         if batch is None:
             return torch.arange(x.shape[0])
-        return torch.zeros(size or 1, x.shape[1]).index_add(0, batch, x.float())
+        return torch.zeros(batch_size or 1, x.shape[1]).index_add(0, batch, x.float())
 
 
 def test_a_step_on_one_graph_is_at_the_training_nodes_of_its_split() -> None:

@@ -11,6 +11,7 @@ from torch.testing import assert_close
 
 from coopsheaf import CSNN, Graph
 from coopsheaf.sheaves.kernels import KERNELS, sparse, use_kernel
+from coopsheaf.sheaves.kernels.terms import Terms
 
 N, M, D, H = 20, 2000, 3, 16
 GRAPH = Graph(torch.randint(0, N, (2, M), generator=generator(0)), N)
@@ -66,7 +67,7 @@ def test_derivatives_need_no_symmetry(blocks: bool, weighted: bool, h: int) -> N
     results = []
     for kernel in KERNELS.values():
         x, diagonal, left, right, *weight = leaves
-        y = kernel.node_maps(x, graph, diagonal, left, right, *(weight or [None]))
+        y = kernel.node_maps(x, Terms(graph, diagonal, left, right, *(weight or [None])))
         grad = randn(h, D, n, seed=5).permute(2, 1, 0)  # as it comes out of other operations
         results.append([y, *torch.autograd.grad(y, leaves, grad)])
     for others in results[1:]:
