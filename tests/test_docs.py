@@ -160,6 +160,20 @@ def test_every_front_door_has_a_page_in_the_reference() -> None:
         assert re.search(rf"^   {name}$", listed, re.MULTILINE), name
 
 
+def test_the_plan_of_the_house_is_that_of_the_imports() -> None:
+    """The rooms stand in the order that ``test_architecture.py`` enforces."""
+    page = (DOCS / "architecture.md").read_text("utf-8")
+    table = page.split("## The house")[1].split("\n`lab/`")[0]
+    shown = []
+    for cell in re.findall(r"^\| ((?:&nbsp;)*)(`[^|]+) \|", table, re.MULTILINE):
+        names = re.findall(r"`([a-z_]+)(?:\.py|/)`", cell[1])
+        shown += [f"sheaves.{name}" if cell[0] else name for name in names]
+    floors = load(ROOT / "tests" / "test_architecture.py").FLOORS
+    inner = [floor for floor in floors if floor.startswith("sheaves.")]
+    assert [name for name in shown if name.startswith("sheaves.")] == inner
+    assert [name for name in shown if "." not in name] == [f for f in floors if "." not in f]
+
+
 def test_a_snippet_that_fails_is_reported_with_its_line(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("Text.\n\n```python\na = 1\n```\n\n```python\nprint(a)\nb\n```\n", "utf-8")

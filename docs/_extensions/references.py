@@ -4,6 +4,7 @@
   repository. One to a file that is not there is a warning.
 * ``:class:`~coopsheaf.Graph``` finds the class wherever it is described. A name of ours that does
   not exist is a warning; one that is no part of the reference, and other people's, are plain text.
+* Fields of named tuples, which have no docstring of their own, are left out.
 * A page that would fetch anything from another host is a warning.
 """
 
@@ -51,12 +52,14 @@ def find_description(
     if node.get("refdomain") != "py":
         return None
     own = [_home(prefix + target) for prefix in ("", f"{node.get('py:module')}.")]
-    for name in filter(None, own):
-        kind = "mod" if node["reftype"] == "mod" else "obj"
-        domain = env.domains["py"]
-        made = domain.resolve_xref(env, node["refdoc"], app.builder, kind, name, node, content)
-        if made is not None:
-            return made
+    domain: Any = env.domains["py"]
+    for home in filter(None, own):
+        last = home.rpartition(".")[2]
+        for name in domain.objects:
+            if name.rpartition(".")[2] == last and _home(name) == home:
+                kind = "mod" if node["reftype"] == "mod" else "obj"
+                where = (env, node["refdoc"], app.builder)
+                return domain.resolve_xref(*where, kind, name, node, content)
     if target.startswith("coopsheaf") and not any(own):
         log.warning("there is no %s", target, location=node)
     return None
@@ -82,6 +85,14 @@ def _home(name: str) -> str | None:
     return None
 
 
+def skip_fields(
+    app: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any
+) -> bool | None:
+    """The fields of a named tuple are said in its signature; they have no words of their own."""
+    doc = getattr(member, "__doc__", None) or ""
+    return True if doc.startswith("Alias for field number") else None
+
+
 def check_self_contained(app: Sphinx, error: Exception | None) -> None:
     """Nothing may be fetched from elsewhere when a page is opened."""
     if error is not None or app.builder.format != "html":
@@ -94,5 +105,6 @@ def check_self_contained(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", link_to_repository, priority=400)
     app.connect("missing-reference", find_description)
+    app.connect("autodoc-skip-member", skip_fields)
     app.connect("build-finished", check_self_contained)
     return {"parallel_read_safe": True}

@@ -3,7 +3,7 @@
 ``python snippets.py PAGE.md [FOLDER]`` runs a page in a folder (a temporary one by default) and
 prints, as JSON, what each of its snippets printed. The snippets of a page build on one another:
 Python ones share their names, and all share the folder. A snippet that begins with ```` ```python
-NAME.py ```` is also written to that file. The tests and the documentation's tutorials use the same program.
+NAME.py ```` is also written to that file. Tests and tutorials use this program.
 """
 
 from __future__ import annotations
