@@ -77,6 +77,25 @@ def test_as_dense(name: str) -> None:
     assert_close(matrix @ vectors, vectors * found.values, rtol=0, atol=1e-10 * size)
 
 
+def paths(count: int, length: int) -> Operator:
+    nodes = torch.arange(count * length).view(count, length)
+    edges = torch.stack([nodes[:, :-1].flatten(), nodes[:, 1:].flatten()])
+    return constant(edges, count * length)
+
+
+def test_zero_may_occur_more_often_than_the_block_has_vectors() -> None:
+    """A filter that begins at the largest Ritz value comes to nothing here."""
+    found = smallest_eigenpairs(paths(40, 30), 5, max_products=1500).values
+    assert_close(found, torch.zeros(5, dtype=DOUBLE), rtol=0, atol=1e-11)
+
+
+def test_close_eigenvalues_take_products_like_the_length_of_the_path() -> None:
+    """With filters of one degree it would be its square."""
+    found = smallest_eigenpairs(paths(1, 800), 5, max_products=3000).values
+    want = 4 * torch.sin(torch.arange(5, dtype=DOUBLE) * torch.pi / 1600) ** 2
+    assert_close(found, want, rtol=0, atol=1e-11)
+
+
 def test_single_precision() -> None:
     sheaf = Sheaf.random(scattered(60, 150), 2, 60)
     found = smallest_eigenpairs(sheaf_laplacian(sheaf, "augmented"), 5).values
