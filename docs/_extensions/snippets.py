@@ -25,8 +25,8 @@ from typing import Any
 # An opening fence with a language, what is between, and the closing one.
 _FENCE = re.compile(r"^```([^\s`]+) *([^\n`]*)\n(.*?)^``` *$", re.DOTALL | re.MULTILINE)
 
-# Programs of this repository, and how to start them with this interpreter.
-PROGRAMS = {"coopsheaf": ("coopsheaf",), "python -m lab": ("lab",)}
+# Programs of this repository, and the modules that they are.
+PROGRAMS = {"coopsheaf": "coopsheaf", "python -m lab": "lab"}
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def find_commands(code: str) -> list[str]:
 def split_command(line: str) -> tuple[str, list[str]] | None:
     """The module and the words of a command of ours; ``None`` for any other program."""
     words = shlex.split(line, comments=True)
-    for program, (module,) in PROGRAMS.items():
+    for program, module in PROGRAMS.items():
         begin = program.split()
         if words[: len(begin)] == begin:
             return module, words[len(begin) :]
