@@ -190,6 +190,13 @@ def test_a_snippet_with_a_name_is_a_file_for_later_ones(tmp_path: Path) -> None:
     assert json.loads(done.stdout) == ["1\n", "1\n"], done.stderr
 
 
+def test_a_snippet_is_compiled_as_if_it_stood_alone(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nclass A:\n    x: int\nprint(A.__annotations__)\n```\n")
+    done = subprocess.run([sys.executable, PROGRAM, page], capture_output=True, text=True)
+    assert json.loads(done.stdout) == ["{'x': <class 'int'>}\n"], done.stderr
+
+
 def test_commands_run_in_tutorials_alone(tmp_path: Path) -> None:
     """Those of other pages may take hours, or need data."""
     text = "```bash\ncoopsheaf models\n```\n"

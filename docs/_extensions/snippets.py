@@ -83,7 +83,8 @@ def _run(snippet: Snippet, path: Path, names: dict[str, Any]) -> str:
         Path(snippet.file).write_text(snippet.code, encoding="utf-8")
     if snippet.language == "python":
         # Blank lines in front, so that errors tell the line of the page.
-        code = compile("\n" * (snippet.line - 1) + snippet.code, str(path), "exec")
+        text = "\n" * (snippet.line - 1) + snippet.code
+        code = compile(text, str(path), "exec", dont_inherit=True)  # as if it stood alone
         with contextlib.redirect_stdout(io.StringIO()) as written:
             exec(code, names)
         return written.getvalue()
