@@ -1,13 +1,14 @@
-# Two commands do everything on a machine that has Python and make:
+# Three commands do everything on a machine that has Python and make:
 #   make demo   creates .venv, installs the package and trains CSNN, GCN and MLP on minesweeper
 #   make test   creates .venv, installs the development tools, then lint, types and all tests
+#   make docs   builds the documentation, its tutorials run: docs/_build/html/index.html
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint types unit format clean
+.PHONY: demo test lint types unit format docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/02_minesweeper.py
@@ -25,6 +26,11 @@ types: $(VENV)/installed-dev
 # test was skipped. Two processes with one thread each finish sooner than one process with two threads.
 unit: $(VENV)/installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -rs
+
+# Everything anew: what a tutorial prints depends on the code, not on the page alone.
+docs: $(VENV)/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx --fresh-env --fail-on-warning --keep-going --quiet \
+		--jobs 2 docs docs/_build/html
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
@@ -47,4 +53,4 @@ $(VENV)/installed-dev: pyproject.toml constraints.txt $(VENV)/torch
 	touch $@ $(VENV)/installed
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build docs/_build docs/_written

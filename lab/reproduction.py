@@ -144,7 +144,7 @@ def summary(evidence: Evidence) -> str:
         )
     if not lines:
         return "There are no results of several splits yet.\n"
-    return markdown_table(head, lines, "llrrrrr") + legend(rows)
+    return markdown_table(head, lines, "llrrrlr") + legend(rows)
 
 
 def details(evidence: Evidence) -> str:

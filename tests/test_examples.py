@@ -1,9 +1,8 @@
-"""Examples run, and so does the code in the README."""
+"""Examples run; the code of README and documentation is in ``test_docs.py``."""
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-SNIPPETS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
 
 
 def run(*command: str, cwd: Path) -> str:
@@ -40,9 +38,3 @@ def test_examples_run(path: Path, tmp_path: Path) -> None:
 
 def test_there_are_examples() -> None:
     assert EXAMPLES
-    assert SNIPPETS
-
-
-@pytest.mark.parametrize("code", SNIPPETS, ids=range(len(SNIPPETS)))
-def test_readme_code_runs(code: str, tmp_path: Path) -> None:
-    run("-c", code, cwd=tmp_path)

@@ -240,6 +240,11 @@ class _Estimator:
         return f"{type(self).__name__}({', '.join(changed)})"
 
 
+def _join(*docs: str | None) -> str:
+    """One docstring of several."""
+    return "\n\n".join(inspect.cleandoc(doc or "") for doc in docs)
+
+
 class CSNNClassifier(_Estimator):
     """Classifies the nodes of a graph::
 
@@ -250,7 +255,7 @@ class CSNNClassifier(_Estimator):
     Graphs at prediction time may be new.
     """
 
-    __doc__ = f"{__doc__}\n{_Estimator.__doc__}"
+    __doc__ = _join(__doc__, _Estimator.__doc__)
 
     _tasks = ("binary", "multiclass")
 
@@ -267,7 +272,7 @@ class CSNNClassifier(_Estimator):
 class CSNNRegressor(_Estimator):
     """Predicts a number for every node of a graph; ``score`` is the mean absolute error."""
 
-    __doc__ = f"{__doc__}\n{_Estimator.__doc__}"
+    __doc__ = _join(__doc__, _Estimator.__doc__)
 
     _tasks = ("regression",)
 

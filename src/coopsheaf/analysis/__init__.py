@@ -12,7 +12,8 @@ Nothing here trains. The names below are loaded when they are first used.
 * explanations: :func:`explain_node`, :func:`strongest_paths`, :func:`check_explanation`;
 * routing: :func:`route`, :func:`apply_route`, :func:`route_jacobian`, :func:`verify_route`;
 * over-smoothing: :func:`layer_features`, :func:`feature_energy`, :func:`energy_by_layer`,
-  :func:`compare_energy`.
+  :func:`compare_energy`;
+* spectra of what the layers do: :func:`layer_spectra`.
 
 :mod:`coopsheaf.figures` draws what is found here.
 """
@@ -72,5 +73,8 @@ if TYPE_CHECKING:
     from coopsheaf.analysis.routing import route as route
     from coopsheaf.analysis.routing import route_jacobian as route_jacobian
     from coopsheaf.analysis.routing import verify_route as verify_route
+    from coopsheaf.analysis.spectra import LayerSpectra as LayerSpectra
+    from coopsheaf.analysis.spectra import Spectra as Spectra
+    from coopsheaf.analysis.spectra import layer_spectra as layer_spectra
 
 __getattr__, __dir__, __all__ = attach(__name__)

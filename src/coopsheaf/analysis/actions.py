@@ -135,7 +135,7 @@ def read_actions(
     Dropout is off. See the module for the equations.
 
     Args:
-        model: a :class:`~coopsheaf.CSNN` or a :class:`~coopsheaf.models.CoGNN`.
+        model: a :class:`~coopsheaf.CSNN` or a :class:`~coopsheaf.zoo.cognn.CoGNN`.
         x: ``(n, in_channels)``.
         edge_index: ``(2, m)``, or a :class:`~coopsheaf.Graph`.
         threshold: of the effective strengths, positive; by default a quarter of their root mean

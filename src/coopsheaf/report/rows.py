@@ -23,8 +23,8 @@ class Row:
     """One model with one setting on one dataset, over its splits.
 
     Args:
-        model, dataset, semantics, config_hash, model_version, dataset_checksum, metric, recipe,
-            parameters: as in the records.
+        model, dataset, semantics, config_hash, metric, recipe: as in the records.
+        model_version, dataset_checksum, parameters: as in the records.
         seed: as in the records; ``None`` where the runs differ in it.
         over: what the runs differ in: ``"splits"``, or ``"seeds"`` where a benchmark has one split.
         runs: the splits (or seeds) there are, in the order they were recorded.

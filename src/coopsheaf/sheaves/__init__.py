@@ -9,6 +9,8 @@ from coopsheaf.lazy import attach
 if TYPE_CHECKING:
     from coopsheaf.sheaves.diffusion import paper_diffusion as paper_diffusion
     from coopsheaf.sheaves.diffusion import released_diffusion as released_diffusion
+    from coopsheaf.sheaves.eigenpairs import Eigenpairs as Eigenpairs
+    from coopsheaf.sheaves.eigenpairs import smallest_eigenpairs as smallest_eigenpairs
     from coopsheaf.sheaves.graph import Graph as Graph
     from coopsheaf.sheaves.laplacian import coboundary as coboundary
     from coopsheaf.sheaves.laplacian import in_laplacian as in_laplacian

@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from typing_extensions import Self
 
+from coopsheaf.sheaves.base import BaseSheaf
+from coopsheaf.sheaves.draws import Draw
 from coopsheaf.sheaves.graph import Graph, as_graph, missing_reverse
 from coopsheaf.tensor_checks import check_edge_weight, check_same, check_shape
 
@@ -27,47 +30,7 @@ NodeMaps = Tensor | ConformalMaps
 """One d×d map per node: any matrices ``(n, d, d)``, or :class:`ConformalMaps`."""
 
 
-class _Sheaf:
-    """What the sheaves share: a graph of n nodes, m edges and stalks of dimension d."""
-
-    graph: Graph
-    edge_weight: Tensor | None
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a {type(self).__name__} does not change: build a new one instead")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a {type(self).__name__} does not change: build a new one instead")
-
-    def _set(self, **values: object) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-    @property
-    def edge_index(self) -> Tensor:
-        return self.graph.edge_index
-
-    @property
-    def num_nodes(self) -> int:
-        return self.graph.num_nodes
-
-    @property
-    def num_edges(self) -> int:
-        return self.graph.num_edges
-
-    @property
-    def stalk_dim(self) -> int:
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        weighted = "" if self.edge_weight is None else ", weighted"
-        return (
-            f"{type(self).__name__}(num_nodes={self.num_nodes}, num_edges={self.num_edges}, "
-            f"stalk_dim={self.stalk_dim}{weighted})"
-        )
-
-
-class Sheaf(_Sheaf):
+class Sheaf(BaseSheaf):
     r"""A cellular sheaf on an undirected graph.
 
     Each edge e is listed once; which of its ends comes first does not matter. ``maps[e, 0]`` is
@@ -100,6 +63,10 @@ class Sheaf(_Sheaf):
         if edge_weight is not None:
             edge_weight = check_edge_weight(edge_weight, m, "maps", maps)
         self._set(graph=graph, maps=maps, edge_weight=edge_weight)
+
+    @classmethod
+    def _assemble(cls, graph: Graph, make: Draw, edge_weight: Tensor | None) -> Self:
+        return cls(graph, make(graph.num_edges, 2), edge_weight=edge_weight)
 
     @property
     def stalk_dim(self) -> int:
@@ -156,7 +123,7 @@ class Sheaf(_Sheaf):
         )
 
 
-class DirectedSheaf(_Sheaf):
+class DirectedSheaf(BaseSheaf):
     r"""A cellular sheaf on a directed graph: two maps per edge.
 
     For the edge e = i→j, ``source_maps[e]`` is :math:`F_{i \unlhd ij}` and ``target_maps[e]`` is
@@ -195,12 +162,17 @@ class DirectedSheaf(_Sheaf):
             graph=graph, source_maps=source_maps, target_maps=target_maps, edge_weight=edge_weight
         )
 
+    @classmethod
+    def _assemble(cls, graph: Graph, make: Draw, edge_weight: Tensor | None) -> Self:
+        source, target = make(graph.num_edges), make(graph.num_edges)
+        return cls(graph, source, target, edge_weight=edge_weight)
+
     @property
     def stalk_dim(self) -> int:
         return self.source_maps.shape[-1]
 
 
-class FlatSheaf(_Sheaf):
+class FlatSheaf(BaseSheaf):
     r"""A sheaf on a directed graph whose maps belong to the nodes.
 
     Node i has one source map :math:`S_i` (how it broadcasts) and one target map :math:`T_i` (how
@@ -235,6 +207,14 @@ class FlatSheaf(_Sheaf):
         if edge_weight is not None:
             edge_weight = check_edge_weight(edge_weight, graph.num_edges, "source_maps", matrices)
         self._set(graph=graph, source=source, target=target, edge_weight=edge_weight)
+
+    @classmethod
+    def _assemble(cls, graph: Graph, make: Draw, edge_weight: Tensor | None) -> Self:
+        source, target = make(graph.num_nodes), make(graph.num_nodes)
+        if not make.is_orthogonal:
+            return cls(graph, source, target, edge_weight=edge_weight)
+        ones = source.new_ones(graph.num_nodes)
+        return cls(graph, (ones, source), (ones, target), edge_weight=edge_weight)
 
     @property
     def source_maps(self) -> Tensor:

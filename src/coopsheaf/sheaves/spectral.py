@@ -1,23 +1,46 @@
-"""Spectra, harmonic spaces and energies of operators on small graphs."""
+"""Spectra, harmonic spaces and energies of operators."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
+from coopsheaf.checks import check_int
+from coopsheaf.sheaves.eigenpairs import looks_symmetric, smallest_eigenpairs
 from coopsheaf.sheaves.laplacian import sheaf_laplacian
 from coopsheaf.sheaves.operator import Operator
 from coopsheaf.sheaves.sheaf import Sheaf
 
-# Everything here is dense: eight thousand rows take half a gigabyte and about a minute.
+# As a dense matrix eight thousand rows take half a gigabyte and about a minute.
 MAX_SIZE = 8192
+# Up to here a dense matrix is quicker than products, however few eigenvalues are wanted.
+QUICK_SIZE = 512
 
 
-def spectrum(operator: Operator) -> Tensor:
-    """All eigenvalues, ``(nd,)``, by increasing real part.
+def spectrum(operator: Operator, k: int | None = None) -> Tensor:
+    """Eigenvalues, ``(nd,)`` or the first ``(k,)``, by increasing real part.
 
-    Real if the operator's matrix is symmetric (undirected sheaf Laplacians), complex otherwise.
+    Real if the operator's matrix is symmetric (undirected sheaf Laplacians), complex otherwise. All
+    of them need a dense matrix, of at most 8192 rows. The first k of a symmetric operator do not:
+    they come from products alone, on graphs of any size
+    (:func:`~coopsheaf.sheaves.smallest_eigenpairs`, which also gives the eigenvectors).
+
+    Args:
+        operator: on nodes.
+        k: how many of the smallest; all by default.
     """
+    if k is None:
+        return _whole_spectrum(operator)
+    rows, columns = _shape(operator)
+    if check_int("k", k, minimum=1) > rows:
+        raise ValueError(f"`k` must be at most the size of the operator, {rows}; got {k}")
+    dense = rows <= QUICK_SIZE or rows != columns
+    if dense or (rows <= MAX_SIZE and not looks_symmetric(operator)):
+        return _whole_spectrum(operator)[:k]
+    return smallest_eigenpairs(operator, k).values
+
+
+def _whole_spectrum(operator: Operator) -> Tensor:
     matrix = _small_dense(operator)
     if _is_symmetric(matrix):
         return torch.linalg.eigvalsh(matrix)
@@ -61,14 +84,20 @@ def dirichlet_energy(sheaf: Sheaf, x: Tensor, normalization: str | None = None) 
     return (x * sheaf_laplacian(sheaf, normalization).mv(x)).sum()
 
 
-def _small_dense(operator: Operator) -> Tensor:
+def _shape(operator: Operator) -> tuple[int, int]:
+    """Rows and columns of an operator's matrix."""
     if not isinstance(operator, Operator):
         raise ValueError(f"`operator` must be an Operator; got {type(operator).__name__}")
     (cells, d), (rows, e) = operator.domain, operator.codomain
-    if max(cells * d, rows * e) > MAX_SIZE:
+    return rows * e, cells * d
+
+
+def _small_dense(operator: Operator) -> Tensor:
+    rows, columns = _shape(operator)
+    if max(rows, columns) > MAX_SIZE:
         raise ValueError(
             f"`operator` must have at most {MAX_SIZE} rows and columns to be made dense; "
-            f"got {rows * e} x {cells * d}"
+            f"got {rows} x {columns}"
         )
     matrix = operator.to_dense()
     # LAPACK knows no half precision.
