@@ -23,6 +23,7 @@ FLOORS = [
     "memory",
     "tensor_checks",
     "sheaves.graph",
+    "sheaves.edge_list",
     "sheaves.kernels",
     "sheaves.sheaf",
     "sheaves.operator",
@@ -44,6 +45,7 @@ FLOORS = [
     "figures",
     "pages",
     "estimator",
+    "export",
     "cli",
 ]
 

@@ -66,16 +66,20 @@ def _masked_rsqrt(values: Tensor, positive: Tensor) -> Tensor:
     return torch.where(positive, safe.rsqrt(), 0.0)
 
 
+def compose_inverse_sqrt(blocks: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """The root, the root's eigenvalues ``(n, d)`` and its eigenvectors."""
+    values, vectors = torch.linalg.eigh(blocks)  # (n, d), (n, d, d)
+    cutoff = values.amax(-1, keepdim=True) * blocks.shape[-1] * eps
+    positive = values > cutoff.clamp(min=_floor(values.dtype))
+    inverse_root = _masked_rsqrt(values, positive)
+    root = (vectors * inverse_root.unsqueeze(-2)) @ vectors.mT
+    return root, inverse_root, vectors.contiguous()
+
+
 @torch.library.custom_op("coopsheaf::inverse_sqrt", mutates_args=())
 def _inverse_sqrt(blocks: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    """The root, the root's eigenvalues ``(n, d)`` and its eigenvectors."""
     with torch.autocast(blocks.device.type, enabled=False):
-        values, vectors = torch.linalg.eigh(blocks)  # (n, d), (n, d, d)
-        cutoff = values.amax(-1, keepdim=True) * blocks.shape[-1] * eps
-        positive = values > cutoff.clamp(min=_floor(values.dtype))
-        inverse_root = _masked_rsqrt(values, positive)
-        root = (vectors * inverse_root.unsqueeze(-2)) @ vectors.mT
-        return root, inverse_root, vectors.contiguous()
+        return compose_inverse_sqrt(blocks, eps)
 
 
 @_inverse_sqrt.register_fake
