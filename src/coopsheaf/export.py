@@ -5,9 +5,9 @@ Two kinds of file, by their ending:
 * ``.pt2``: a program of PyTorch's own operations; needs PyTorch alone;
 * ``.onnx``: for runtimes such as onnxruntime; needs no PyTorch.
 
-Both take ``x`` ``(n, features)``, ``edge_index`` ``(2, m)`` and, if the run was trained with weights,
-``edge_weight`` ``(m,)``, for any n and m, and return ``(n, outputs)``; a run on whole graphs takes
-one graph and returns ``(1, outputs)``. What the numbers mean is in the file, as JSON
+Both take ``x`` ``(n, features)``, ``edge_index`` ``(2, m)`` and, if the run was trained with edge
+weights, ``edge_weight`` ``(m,)``, for any n and m, and return ``(n, outputs)``; a run on whole
+graphs takes one graph and returns ``(1, outputs)``. What the numbers mean is in the file, as JSON
 (:func:`describe_run`): ``extra_files["coopsheaf.json"]`` of a ``.pt2``, and the entry ``coopsheaf``
 of the metadata of an ``.onnx``.
 """
@@ -157,7 +157,7 @@ def _how_to_prepare(run: Run) -> list[str]:
     return [
         "a numeric column is (value - mean) / std, 0 where it is missing or std is 0, and is "
         "followed by a column of 1 where it is missing if `indicator` says so",
-        "a categorical column is one column per category, then one for others, then one for missing",
+        "a categorical column is one column per category, then one for others, one for missing",
         *steps,
     ]
 

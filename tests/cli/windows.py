@@ -18,7 +18,7 @@ import types
 import rich.console
 import rich.progress
 import rich.table  # noqa: F401
-import tyro  # noqa: F401
+import tyro
 import tyro._calling  # noqa: F401
 
 POSIX_ONLY = ("fork", "sysconf", "getuid", "geteuid", "getloadavg", "sched_getaffinity", "mkfifo")

@@ -15,6 +15,7 @@ from coopsheaf.train.launch import FirstFailed
 
 T = TypeVar("T")
 
+
 class ProcessLost(ValueError):
     """Another process of the run has ended before its time."""
 
