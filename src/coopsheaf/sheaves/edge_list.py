@@ -25,7 +25,12 @@ class EdgeList(Graph):
     __slots__ = ("_nodes",)
 
     def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
-        values = {"source": edge_index[0], "target": edge_index[1], "whole": None, "_memo": {}}
+        values: dict[str, object] = {
+            "source": edge_index[0],
+            "target": edge_index[1],
+            "whole": None,
+            "_memo": {},
+        }
         for name, value in {**values, "_nodes": num_nodes}.items():
             object.__setattr__(self, name, value)
 
