@@ -25,6 +25,7 @@ FLOORS = [
     "tensor_checks",
     "sheaves.edges",
     "sheaves.graph",
+    "sheaves.edge_list",
     "sheaves.kernels",
     "sheaves.draws",
     "sheaves.base",
@@ -50,6 +51,7 @@ FLOORS = [
     "figures",
     "pages",
     "estimator",
+    "export",
     "cli",
 ]
 

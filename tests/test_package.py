@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import coopsheaf
+from coopsheaf.train.recipes import tomllib
 
 ROOT = Path(__file__).parent.parent
 
@@ -59,6 +64,105 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert sources <= set(names)
     licences = f"coopsheaf-{coopsheaf.__version__}.dist-info/licenses/LICENSE"
     assert licences in names
+
+
+def test_recipes_grids_and_pages_are_in_the_wheel(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    package = ROOT / "src" / "coopsheaf"
+    others = {
+        path for path in package.rglob("*") if path.suffix in (".toml", ".js", ".css", ".html")
+    }
+    homes = {path.parent.name for path in others if path.suffix == ".toml"}
+    assert homes == {"recipes", "grids"}
+    assert {".toml", ".js", ".css"} <= {path.suffix for path in others}
+    assert {str(path.relative_to(ROOT / "src")) for path in others} <= names
+    assert "coopsheaf/models/recipes/csnn.toml" in names
+    assert not [name for name in names if name.startswith("lab/") or "__pycache__" in name]
+
+
+def test_the_source_holds_what_the_tests_and_readers_need(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("sdist")
+    code = f"import hatchling.build as b; print(b.build_sdist({str(folder)!r}))"
+    archive = folder / run(code, cwd=ROOT).strip().splitlines()[-1]
+    with tarfile.open(archive) as file:
+        names = {name.partition("/")[2] for name in file.getnames()}
+    for name in ("pyproject.toml", "src/coopsheaf/py.typed", "docs/architecture.md", "LICENSE"):
+        assert name in names
+    assert {name.split("/")[0] for name in names} >= {"src", "tests", "lab", "docs", "examples"}
+
+
+# Names to import that are not the name of what is installed.
+DISTRIBUTIONS = {"torch_geometric": "torch-geometric", "lightning_fabric": "lightning-fabric"}
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def declared(requirements: list[str]) -> set[str]:
+    names = (re.match(r"[\w-]+", requirement) for requirement in requirements)
+    return {name[0].lower().replace("_", "-") for name in names if name}
+
+
+def imported_by(path: Path) -> set[str]:
+    """The distributions that a module imports, those for type checkers alone aside."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            skipped |= {inner for line in node.body for inner in ast.walk(line)}
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if node in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.partition(".")[0])
+    found -= {*sys.stdlib_module_names, "coopsheaf", "tomllib"}
+    return {DISTRIBUTIONS.get(name, name) for name in found}
+
+
+def test_what_is_imported_is_declared() -> None:
+    """Everything that is imported when a module is, and everything that is imported later."""
+    package = ROOT / "src" / "coopsheaf"
+    imported = set().union(*(imported_by(path) for path in package.rglob("*.py")))
+    needed, extras = declared(project()["dependencies"]), project()["optional-dependencies"]
+    optional = {
+        name for extra, names in extras.items() if extra != "dev" for name in declared(names)
+    }
+    assert imported <= needed | optional
+    # onnx itself is what onnxscript and onnxruntime are about; PyTorch imports it.
+    assert (needed | optional) - imported == {"onnx"}
+    assert not needed & optional
+
+
+def test_every_lower_bound_is_stated_and_the_tested_versions_are_pinned() -> None:
+    needed, extras = project()["dependencies"], project()["optional-dependencies"]
+    pinned = declared((ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()[1:])
+    for requirement in (*needed, *(one for names in extras.values() for one in names)):
+        assert re.match(r"[\w\[\]-]+>=\d", requirement), requirement
+        (name,) = declared([requirement])
+        assert name in pinned | {"tomli"}, name
+    for names in extras.values():  # the same bound wherever it stands
+        for requirement in names:
+            twice = [
+                r
+                for other in extras.values()
+                for r in other
+                if declared([r]) == declared([requirement])
+            ]
+            assert set(twice) == {requirement}
+
+
+def test_the_project_says_where_it_lives() -> None:
+    urls = project()["urls"]
+    assert set(urls) == {"Homepage", "Documentation", "Repository", "Changelog", "Issues"}
+    assert all(url.startswith("https://github.com/coopsheaf/coopsheaf") for url in urls.values())
+    assert project()["license"] == "MIT"
+    assert not [line for line in project()["classifiers"] if line.startswith("License")]
 
 
 def test_the_wheel_works_outside_the_checkout(wheel: Path, tmp_path: Path) -> None:

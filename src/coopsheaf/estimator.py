@@ -6,20 +6,22 @@ import inspect
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
-from typing_extensions import Self
 
 from coopsheaf.data.convert import from_data
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.train.loop import EpochReport
 from coopsheaf.train.recipe import Recipe, default_recipe
 from coopsheaf.train.run import Run, load_run, read_result, run_split, save_run
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class _Estimator:

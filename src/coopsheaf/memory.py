@@ -35,16 +35,26 @@ def keep_freed_memory() -> bool:
     global _keeping
     if os.environ.get("COOPSHEAF_KEEP_MEMORY") == "0":
         return False
-    try:
-        library = ctypes.CDLL(None)
-        library.gnu_get_libc_version  # noqa: B018 (other libraries do not have it)
-    except (OSError, AttributeError):
+    library = _glibc()
+    if library is None:
         return False
     # Nothing apart from the heap, and the heap never shrinks.
     _keeping = bool(library.mallopt(_MMAP_MAX, 0) and library.mallopt(_TRIM_THRESHOLD, -1))
     if _keeping:
         _ask_for_large_pages(library, machine_bytes() // 2)  # beyond that it is given back
     return _keeping
+
+
+def _glibc() -> ctypes.CDLL | None:
+    """The C library of this process if it is glibc; ``None`` on Windows, macOS and with musl."""
+    if sys.platform != "linux":
+        return None
+    try:
+        library = ctypes.CDLL(None)  # on Windows a TypeError
+        library.gnu_get_libc_version  # noqa: B018 (other libraries do not have it)
+    except (OSError, AttributeError, TypeError):
+        return None
+    return library
 
 
 def _ask_for_large_pages(library: ctypes.CDLL, size: int) -> None:
@@ -76,7 +86,8 @@ def ease_memory() -> bool:
     global _keeping
     if not _keeping or resident_bytes() <= machine_bytes() // 2:
         return False
-    library = ctypes.CDLL(None)
+    library = _glibc()
+    assert library is not None  # somebody is keeping memory
     for option, value in _DEFAULTS.items():
         library.mallopt(option, value)
     library.malloc_trim(0)

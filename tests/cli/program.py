@@ -76,7 +76,8 @@ def subprogram(*words: object, cwd: Path, python: tuple[str, ...] = ("-m", "coop
         cwd=cwd,
         env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
         timeout=300,
     )
     return Done(done.returncode, done.stdout, done.stderr)

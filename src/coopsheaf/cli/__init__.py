@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The program ``coopsheaf``."""
     from coopsheaf.cli.args import Command
 
+    print_anything()
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words == ["--version"]:
         from coopsheaf import __version__
@@ -45,6 +47,17 @@ def parse(kind: Any, program: str, description: str, words: Sequence[str] | None
         )
     except BrokenPipeError:
         sys.exit(stop_writing())
+
+
+def print_anything() -> None:
+    """Show what the screen has no letters for as ``?``: it is no reason to stop.
+
+    On Windows what goes to a file or a pipe is in the code page of the country, without ``│`` and
+    ``∈``.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
 
 
 def stop_writing() -> int:

@@ -170,6 +170,23 @@ class Explain:
 
 
 @dataclass(frozen=True)
+class Export:
+    """Write a trained run as one file that runs without coopsheaf.
+
+    Examples: `coopsheaf export my-run model.pt2` (needs PyTorch alone), `coopsheaf export my-run
+    model.onnx` (for onnxruntime and others).
+    """
+
+    run: Positional[Path]
+    """Folder of a finished run."""
+    output: Positional[Path]
+    """File to write, ending in .pt2 or .onnx: takes x and edge_index of any graph; names of classes
+    and features are inside."""
+    force: bool = False
+    """Overwrite the output file."""
+
+
+@dataclass(frozen=True)
 class Figures:
     """Draw what a trained run made of its maps: actions, scales, spectra.
 
@@ -288,6 +305,7 @@ Command = (
     | Annotated[Sweep, tyro.conf.subcommand("sweep")]
     | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Explain, tyro.conf.subcommand("explain")]
+    | Annotated[Export, tyro.conf.subcommand("export")]
     | Annotated[Figures, tyro.conf.subcommand("figures")]
     | Annotated[DataCommands, tyro.conf.subcommand("data")]
     | Annotated[Models, tyro.conf.subcommand("models")]

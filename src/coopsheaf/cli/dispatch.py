@@ -73,6 +73,10 @@ def _call(command: Any) -> int:
         from coopsheaf.cli import explain
 
         return explain.explain(command)
+    if isinstance(command, args.Export):
+        from coopsheaf.cli import export
+
+        return export.export(command)
     if isinstance(command, args.Figures):
         from coopsheaf.cli import figures
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
 import os
 import platform
@@ -69,7 +68,6 @@ def work(job: Job, leash: Connection) -> None:
         os.dup2(descriptor, stream)
     os.chdir(job.cwd)
     os.environ.update(job.environment)
-    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
     torch.set_num_threads(job.threads)
     keep_freed_memory()
     stop = threading.Event()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,6 @@ from coopsheaf.train.recipe import DataConfig, Recipe, default_recipe
 from coopsheaf.train.recipes import load_recipe, recipe_for
 from coopsheaf.train.records import append_record, find_records
 from coopsheaf.train.run import run_split
-
-# Here, since Lightning sets a level of its own when it is imported.
-for logger in ("lightning.fabric", "lightning.pytorch"):
-    logging.getLogger(logger).setLevel(logging.WARNING)
 
 NAMES = {"auroc": "AUROC", "accuracy": "accuracy", "ap": "AP", "mae": "MAE"}
 

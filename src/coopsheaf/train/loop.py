@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from lightning.fabric import Fabric
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau
@@ -19,6 +18,7 @@ from coopsheaf.data.dataset import PARTS
 from coopsheaf.memory import ease_memory
 from coopsheaf.train.checkpoint import load_tensors, pack, save_tensors, unpack
 from coopsheaf.train.config import TrainConfig
+from coopsheaf.train.engine import Engine
 from coopsheaf.train.feed import Feed
 from coopsheaf.train.run_info import CheckpointError
 from coopsheaf.train.task import HIGHER_IS_BETTER, Task
@@ -73,7 +73,7 @@ def fit(
     task: Task,
     config: TrainConfig,
     *,
-    fabric: Fabric,
+    fabric: Engine,
     state_path: Path | None = None,
     identity: str = "",
     resume: bool = False,

@@ -317,6 +317,7 @@ def describe(
         "class_names": list(dataset.class_names),
         "in_channels": dataset.num_features,
         "out_channels": dataset.out_channels,
+        "edge_weights": getattr(dataset, "edge_weight", None) is not None,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "threads": torch.get_num_threads(),
         "versions": versions(),

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torchmetrics.functional import mean_absolute_error
-from torchmetrics.functional.classification import binary_auroc, binary_average_precision
 
 from coopsheaf.checks import check_choice
+from coopsheaf.train.curves import average_precision, roc_area
 
 HIGHER_IS_BETTER = {"auroc": True, "accuracy": True, "ap": True, "mae": False}
 
@@ -74,8 +73,9 @@ class Task:
         if self.metric == "accuracy":
             return (self.classes(logits) == y).double().mean().item()
         if self.metric == "mae":
-            return mean_absolute_error(*_known(logits, y.double())).item()
-        function = binary_auroc if self.metric == "auroc" else binary_average_precision
+            outputs, targets = _known(logits, y.double())
+            return (outputs - targets).abs().mean().item()
+        function = roc_area if self.metric == "auroc" else average_precision
         columns = y if y.dim() == 2 else y.unsqueeze(-1)
         scores = []
         for k in range(columns.shape[1]):

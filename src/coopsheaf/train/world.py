@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import timedelta
 from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
-from lightning.fabric import Fabric
-from lightning.fabric.plugins.precision import DoublePrecision
-from lightning.fabric.strategies.ddp import DDPStrategy
 from torch import Tensor, nn
 
-from coopsheaf.train.config import PRECISIONS, TrainConfig
-from coopsheaf.train.launch import FirstFailed, find_launch
+from coopsheaf.train.engine import Engine
+from coopsheaf.train.engine import make_fabric as make_fabric
+from coopsheaf.train.launch import FirstFailed
 
 T = TypeVar("T")
-
-# While the first process computes the outputs of a large graph, the others wait.
-PATIENCE = timedelta(hours=2)
-
-
-class Double(DoublePrecision):
-    """Double precision to the end: Fabric's own gives outputs in single precision."""
-
-    def convert_output(self, data: Any) -> Any:
-        return data
 
 
 class ProcessLost(ValueError):
@@ -40,29 +27,10 @@ def is_lost(error: BaseException) -> bool:
     )
 
 
-def make_fabric(config: TrainConfig, device: str = "auto") -> Fabric:
-    """The wanted precision on one device, or on one per process that ``torchrun`` has started."""
-    precision: Any = {"precision": PRECISIONS[config.precision]}
-    if config.precision == "64":
-        precision = {"plugins": [Double()]}
-    launch = find_launch()
-    if launch.size == 1:
-        return Fabric(accelerator=device, devices=1, **precision)
-    fabric = Fabric(
-        accelerator=device,
-        devices=launch.local_size,
-        num_nodes=launch.size // launch.local_size,
-        strategy=DDPStrategy(timeout=PATIENCE),
-        **precision,
-    )
-    fabric.launch()
-    return fabric
-
-
 class World:
     """What the processes of a run have to tell each other; alone, nothing is sent anywhere."""
 
-    def __init__(self, fabric: Fabric) -> None:
+    def __init__(self, fabric: Engine) -> None:
         self.fabric = fabric
         self.rank, self.size = fabric.global_rank, fabric.world_size
 
@@ -75,9 +43,8 @@ class World:
         if self.size == 1:
             return [float(value) for value in values]
         tensor = torch.tensor(values, dtype=torch.float64, device=self.fabric.device)
-        reduced = self.fabric.all_reduce(tensor, reduce_op="sum")
-        assert isinstance(reduced, Tensor)
-        return reduced.tolist()
+        dist.all_reduce(tensor)
+        return tensor.tolist()
 
     def any(self, *flags: bool) -> list[bool]:
         """Whether any process has the flag, for each."""
@@ -95,19 +62,19 @@ class World:
         """What ``work`` returns in the first process; an error there ends all."""
         if self.size == 1:
             return work()
-        results: list[T] = []
+        results: list[list[T]] = [[]]
         error = None
         if self.is_first:
             try:
-                results = [work()]
+                results = [[work()]]
             except Exception as caught:
                 error = caught
-        results = self.fabric.broadcast(results)
+        dist.broadcast_object_list(results, 0)
         if error is not None:
             raise error
-        if not results:
+        if not results[0]:
             raise FirstFailed
-        return results[0]
+        return results[0][0]
 
     def align(self, model: nn.Module) -> None:
         """Give all processes the buffers of the first one, such as running means."""

@@ -74,13 +74,17 @@ def _masked_rsqrt(values: Tensor, positive: Tensor) -> Tensor:
     return torch.where(positive, safe.rsqrt(), 0.0)
 
 
+def compose_inverse_sqrt(blocks: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """The root, the root's eigenvalues ``(n, d)`` and its eigenvectors."""
+    inverse_root, vectors = _decompose(blocks, eps)
+    root = (vectors * inverse_root.unsqueeze(-2)) @ vectors.mT
+    return root, inverse_root, vectors.contiguous()
+
+
 @torch.library.custom_op("coopsheaf::inverse_sqrt", mutates_args=())
 def _inverse_sqrt(blocks: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    """The root, the root's eigenvalues ``(n, d)`` and its eigenvectors."""
     with torch.autocast(blocks.device.type, enabled=False):
-        inverse_root, vectors = _decompose(blocks, eps)
-        root = (vectors * inverse_root.unsqueeze(-2)) @ vectors.mT
-        return root, inverse_root, vectors.contiguous()
+        return compose_inverse_sqrt(blocks, eps)
 
 
 def _decompose(blocks: Tensor, eps: float) -> tuple[Tensor, Tensor]:

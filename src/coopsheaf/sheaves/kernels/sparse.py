@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from coopsheaf.sheaves.edge_list import EdgeList
 from coopsheaf.sheaves.graph import CSR, Graph
 from coopsheaf.sheaves.kernels.eager import is_transformed
 
@@ -39,6 +40,10 @@ def sparse_product(x: Tensor, graph: Graph, blocks: Tensor | None = None) -> Ten
     Returns:
         ``(n, b, c)``.
     """
+    if isinstance(graph, EdgeList):  # in an exported program: no operators of ours
+        sent = x[graph.source]
+        sent = sent if blocks is None else blocks.to(x.dtype) @ sent
+        return torch.zeros_like(x).index_add(0, graph.target, sent)
     arrays = (*graph.by_target, *graph.by_source)
     if blocks is None:
         # Identity blocks treat all b·c columns alike: one scalar product of that width.
@@ -60,6 +65,8 @@ def edge_products(g: Tensor, x: Tensor, graph: Graph) -> Tensor:
     Returns:
         ``(m, b, b)``, in the order of the edges.
     """
+    if isinstance(graph, EdgeList):
+        return g[graph.target] @ x[graph.source].mT
     arrays = (*graph.by_target, *graph.by_source)
     if forward_ad._current_level < 0 or is_transformed():
         return _outer(g, x, *arrays)

@@ -25,7 +25,8 @@ def multiply_stalks(matrix: Tensor, x: Tensor) -> Tensor:
 def compose_product(maps: Tensor, x: Tensor) -> Tensor:
     """F x with ordinary operations: maps ``(n, d, d)``, x ``(n, d, h)``."""
     d = x.shape[1]
-    if not (torch.compiler.is_compiling() and x.device.type == "cpu" and 0 < d <= _WRITTEN_OUT):
+    compiled = torch.compiler.is_compiling() and not torch.compiler.is_exporting()
+    if not (compiled and x.device.type == "cpu" and 0 < d <= _WRITTEN_OUT):
         return maps @ x
     # Compilers turn it into one loop over the channels, with what stands before and after.
     rows = [sum(maps[:, i, k, None] * x[:, k] for k in range(d)) for i in range(d)]

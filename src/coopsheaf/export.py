@@ -1,0 +1,338 @@
+"""A trained run as one file that runs where this library is not installed.
+
+Two kinds of file, by their ending:
+
+* ``.pt2``: a program of PyTorch's own operations; needs PyTorch alone;
+* ``.onnx``: for runtimes such as onnxruntime; needs no PyTorch.
+
+Both take ``x`` ``(n, features)``, ``edge_index`` ``(2, m)`` and, if the run was trained with edge
+weights, ``edge_weight`` ``(m,)``, for any n and m, and return ``(n, outputs)``; a run on whole
+graphs takes one graph and returns ``(1, outputs)``. What the numbers mean is in the file, as JSON
+(:func:`describe_run`): ``extra_files["coopsheaf.json"]`` of a ``.pt2``, and the entry ``coopsheaf``
+of the metadata of an ``.onnx``.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.export import Dim, ExportedProgram
+
+import coopsheaf
+from coopsheaf.checks import check_choice
+from coopsheaf.data.encoding import CategoricalColumn, FeatureEncoder
+from coopsheaf.files import write_atomically
+from coopsheaf.sheaves.edge_list import EdgeList
+from coopsheaf.sheaves.kernels.diagonal import compose_inverse_sqrt
+from coopsheaf.train.run import Run
+
+METADATA = "coopsheaf.json"  # in a .pt2
+KEY = "coopsheaf"  # in an .onnx
+
+# A program that is further off than this, relative to the largest output, is not written.
+TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-8}
+
+
+class Exported(NamedTuple):
+    """A file that was written, and how far off its outputs were on a graph of another size."""
+
+    path: Path
+    deviation: float
+
+
+def export_run(run: Run, path: Path) -> Exported:
+    """Write a run's network to ``path``, a ``.pt2`` or an ``.onnx`` file.
+
+    Before the file is there, the program is run on a graph of another size than the one that it was
+    made with, and compared with the network.
+    """
+    write = check_choice("the ending of the file", path.suffix, _FORMATS)
+    program = make_program(run)
+    content, call = write(program, describe_run(run))
+    x, edge_index, *weight = inputs = _example(run, nodes=11, seed=1)
+    with torch.no_grad():
+        wanted = run.model(x, edge_index, edge_weight=weight[0] if weight else None)
+    deviation = ((call(*inputs) - wanted).abs().max() / wanted.abs().max().clamp(min=1e-30)).item()
+    if not deviation <= TOLERANCE[wanted.dtype]:
+        raise ValueError(
+            f"{path}: not written, since its outputs would differ from the network's by "
+            f"{deviation:.1e} of the largest; choose another format"
+        )
+    write_atomically(path, content)
+    return Exported(path, deviation)
+
+
+class _Portable(nn.Module):
+    """A network that takes plain tensors and asks for no operator of this library."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        return self.model(x, EdgeList(edge_index, x.shape[0]), edge_weight=edge_weight)
+
+
+def make_program(run: Run) -> ExportedProgram:
+    """The run's network as a graph of PyTorch's own operations, any number of nodes and edges."""
+    inputs = _example(run, nodes=7, seed=0)
+    sizes = ({0: Dim.DYNAMIC}, {1: Dim.DYNAMIC}, {0: Dim.DYNAMIC})[: len(inputs)]
+    try:
+        with _quiet(), torch.no_grad():
+            program = torch.export.export(
+                _Portable(run.model.eval()), inputs, dynamic_shapes=sizes, strict=False
+            )
+            program = _decompose(program, _OWN)
+    except Exception as error:
+        raise _cannot(run, "be exported", error) from error
+    assert not {name for name in _operations(program) if name.startswith("coopsheaf")}
+    return program
+
+
+def uses_weights(run: Run) -> bool:
+    """Whether a run was trained with edge weights."""
+    known = run.info.get("edge_weights")
+    return bool((run.info.get("tables") or {}).get("weight") if known is None else known)
+
+
+def describe_run(run: Run) -> dict[str, Any]:
+    """What goes beside the program: plain values that say what comes in and what goes out."""
+    info = run.info
+    dtype = str(next(run.model.parameters()).dtype).removeprefix("torch.")
+    inputs = {
+        "x": {"shape": ["n", info["in_channels"]], "dtype": dtype},
+        "edge_index": {"shape": [2, "m"], "dtype": "int64", "rows": ["source", "target"]},
+    }
+    if uses_weights(run):
+        inputs["edge_weight"] = {"shape": ["m"], "dtype": dtype}
+    rows = 1 if info["level"] == "graph" else "n"
+    stored = info.get("encoder")
+    encoder = None if stored is None else FeatureEncoder.from_json(stored)
+    return {
+        "coopsheaf": coopsheaf.__version__,
+        "model": info["model"],
+        "dataset": info["dataset"],
+        "config_hash": info["config_hash"],
+        "level": info["level"],
+        "task": run.task.kind,
+        "inputs": inputs,
+        "outputs": {"shape": [rows, info["out_channels"]], "dtype": dtype},
+        "meaning": _MEANINGS[run.task.kind],
+        "class_names": list(run.class_names),
+        "feature_names": [] if encoder is None else _feature_names(encoder),
+        "encoder": stored,
+        "prepare": _how_to_prepare(run),
+    }
+
+
+_MEANINGS = {
+    "binary": "one logit per row: the sigmoid is the probability of the second class",
+    "multiclass": "one logit per class: their softmax is the probabilities",
+    "multilabel": "one logit per label: the sigmoid of each is its probability",
+    "regression": "the predictions themselves, in the units of the targets",
+}
+
+
+def _how_to_prepare(run: Run) -> list[str]:
+    """How x and edge_index are made, a sentence each."""
+    done, tables = run.info["processing"], run.info.get("tables")
+    steps = [
+        f"edges: direction {done['direction']}, self-loops {done['self_loops']}; every row of "
+        "edge_index[0] is where an edge comes from, of edge_index[1] where it goes"
+    ]
+    if tables is None:
+        return [f"features: {done['features']}", *steps]
+    if tables["undirected"]:
+        steps.append("every edge is there both ways")
+    return [
+        "a numeric column is (value - mean) / std, 0 where it is missing or std is 0, and is "
+        "followed by a column of 1 where it is missing if `indicator` says so",
+        "a categorical column is one column per category, then one for others, one for missing",
+        *steps,
+    ]
+
+
+def _feature_names(encoder: FeatureEncoder) -> list[str]:
+    """The name of every column of x."""
+    names: list[str] = []
+    for column in encoder.columns:
+        if isinstance(column, CategoricalColumn):
+            values = (*column.categories, "(other)", "(missing)")
+            names += [f"{column.name}={value}" for value in values]
+        else:
+            names += [column.name, f"{column.name}=(missing)"][: column.width]
+    return names or ["1"]
+
+
+def _example(run: Run, *, nodes: int, seed: int) -> tuple[Tensor, ...]:
+    """Inputs that every network takes: edges go both ways, and the last node has none."""
+    rng = torch.Generator().manual_seed(seed)
+    dtype = next(run.model.parameters()).dtype
+    x = torch.randn(nodes, run.info["in_channels"], generator=rng, dtype=dtype)
+    ring = torch.arange(nodes - 1)
+    there = torch.stack([ring, (ring + 1) % (nodes - 1)])
+    edge_index = torch.cat([there, there.flip(0)], dim=1)
+    if not uses_weights(run):
+        return x, edge_index
+    weight = 0.5 + torch.rand(nodes - 1, generator=rng, dtype=dtype)
+    return x, edge_index, weight.repeat(2)
+
+
+def _cannot(run: Run, what: str, error: Exception) -> ValueError:
+    reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return ValueError(f"{run.info['model']} with these settings cannot {what} ({reason[:200]})")
+
+
+# Operators that other programs do not know, written out.
+
+_Table = dict[Any, Callable[..., Any]]
+
+
+def _at_reverse(values: Tensor, partner: Tensor) -> Tensor:
+    return values.index_select(0, partner)
+
+
+def _solve(matrix: Tensor, right: Tensor, *, left: bool = True) -> Tensor:
+    """A⁻¹ B by elimination without a search for pivots, ``(..., d, d)`` both.
+
+    For what the Cayley transform solves: A = I minus a skew matrix, whose pivots are at least 1.
+    """
+    assert left
+    d = matrix.shape[-1]
+    work = torch.cat([matrix, right.expand_as(matrix)], dim=-1)  # (..., d, 2d)
+    row_number = torch.arange(d, device=matrix.device).unsqueeze(1)
+    for k in range(d):
+        row = work[..., k : k + 1, :] / work[..., k : k + 1, k : k + 1]
+        work = torch.where(row_number == k, row, work - work[..., k : k + 1] * row)
+    return work[..., d:]
+
+
+def _matrix_exp(matrix: Tensor) -> Tensor:
+    """eᴬ by scaling and squaring, for entries of at most 1 in size, ``(..., d, d)``."""
+    d = matrix.shape[-1]
+    squarings = math.ceil(math.log2(max(2, d))) + 2
+    scaled, eye = matrix / 2**squarings, torch.eye(d, dtype=matrix.dtype, device=matrix.device)
+    out = eye.expand_as(matrix)
+    for k in range(12, 0, -1):  # Taylor's sum, innermost term first
+        out = eye + scaled @ out / k
+    for _ in range(squarings):
+        out = out @ out
+    return out
+
+
+def _sort(values: Tensor, *, stable: bool, dim: int = -1, descending: bool = False) -> Any:
+    """In ONNX the first of equals comes first, as in a stable sort."""
+    return torch.topk(values, values.shape[dim], dim, largest=descending)
+
+
+_OWN: dict[str, Callable[..., Any]] = {
+    "coopsheaf.at_reverse.default": _at_reverse,
+    "coopsheaf.inverse_sqrt.default": compose_inverse_sqrt,
+}
+_FOR_ONNX: dict[str, Callable[..., Any]] = {
+    "aten.linalg_solve.default": _solve,
+    "aten.linalg_matrix_exp.default": _matrix_exp,
+    "aten.sort.stable": _sort,
+}
+
+
+def _operations(program: ExportedProgram) -> dict[str, Any]:
+    """The operators of a program by name."""
+    nodes = program.graph.nodes
+    return {str(node.target): node.target for node in nodes if node.op == "call_function"}
+
+
+def _decompose(program: ExportedProgram, known: dict[str, Callable[..., Any]]) -> ExportedProgram:
+    """Write out those operators of a program that are in a table; nothing else is touched."""
+    found = _operations(program)
+    table: _Table = {found[name]: write for name, write in known.items() if name in found}
+    return program.run_decompositions(table) if table else program
+
+
+# Formats: from a program to the bytes of a file, and a function that runs it.
+
+_Call = Callable[..., Tensor]
+
+
+def _write_pt2(program: ExportedProgram, about: dict[str, Any]) -> tuple[bytes, _Call]:
+    stream = io.BytesIO()
+    with _quiet():
+        torch.export.save(program, stream, extra_files={METADATA: json.dumps(about)})
+    module = program.module()
+    return stream.getvalue(), lambda *inputs: module(*inputs).detach()
+
+
+def _write_onnx(program: ExportedProgram, about: dict[str, Any]) -> tuple[bytes, _Call]:
+    try:
+        import onnxruntime
+        import onnxscript  # noqa: F401 (torch.onnx asks for it)
+    except ImportError as error:
+        raise ValueError(
+            f"an .onnx file needs `{error.name}`: pip install 'coopsheaf[export]'; a .pt2 file "
+            "needs nothing"
+        ) from None
+    names = [*about["inputs"]]
+    try:
+        with _quiet(), torch.no_grad():
+            made = torch.onnx.export(
+                _decompose(program, _FOR_ONNX),
+                dynamo=True,
+                verbose=False,
+                input_names=names,
+                output_names=["output"],
+            )
+    except Exception as error:
+        missing = _unknown_to_onnx(error)
+        raise ValueError(
+            f"{about['model']} with these settings cannot become ONNX: it has no {missing}; "
+            "export a .pt2 instead"
+        ) from error
+    assert made is not None
+    for node in made.model.graph.all_nodes():
+        node.metadata_props.clear()  # where in our sources it came from
+    made.model.metadata_props[KEY] = json.dumps(about)
+    content: bytes = made.model_proto.SerializeToString()
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+
+    def call(*inputs: Tensor) -> Tensor:
+        given = dict(zip(names, (value.numpy() for value in inputs), strict=True))
+        return torch.from_numpy(session.run(None, given)[0])
+
+    return content, call
+
+
+def _unknown_to_onnx(error: BaseException | None) -> str:
+    """The name of the operator that ONNX lacks, as far as PyTorch's error says it."""
+    while error is not None:
+        for word in str(error).replace("'", " ").replace(">", " ").split():
+            if word.startswith("aten."):
+                return word.split("(")[0]
+        error = error.__cause__
+    return "equivalent of one of its operations"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the advice that exporters have for those who wrote the network."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+_Writer = Callable[[ExportedProgram, dict[str, Any]], tuple[bytes, _Call]]
+_FORMATS: dict[str, _Writer] = {".pt2": _write_pt2, ".onnx": _write_onnx}

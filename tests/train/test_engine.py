@@ -1,0 +1,80 @@
+"""One process on the CPU without Lightning Fabric: the same numbers, bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from test_architecture import loaded_by
+from train.small import node_dataset, recipe
+
+from coopsheaf.train import engine
+from coopsheaf.train.config import TrainConfig
+from coopsheaf.train.engine import Plain, make_fabric
+from coopsheaf.train.run import run_split
+
+SETTINGS: list[dict[str, Any]] = [
+    {},
+    {"precision": "64"},
+    {"clip": 0.1, "optimizer": "adamw", "weight_decay": 0.1, "map_weight_decay": 0.01},
+    {"precision": "64", "clip": 0.1, "schedule": "plateau"},
+]
+
+
+@pytest.mark.parametrize("options", SETTINGS, ids=lambda options: ",".join(options) or "default")
+def test_training_is_what_fabric_makes_of_it(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, dataset = recipe(epochs=5, **options), node_dataset()
+    own, own_result = run_split(settings, dataset, device="cpu")
+    monkeypatch.setattr(engine, "_is_cpu", lambda device: False)
+    assert type(make_fabric(settings.train, "cpu")).__name__ == "Fabric"
+    theirs, their_result = run_split(settings, dataset, device="cpu")
+    assert own_result.history == their_result.history
+    want = theirs.model.state_dict()
+    for name, value in own.model.state_dict().items():
+        assert torch.equal(value, want[name]), name
+
+
+def test_new_tensors_are_double_inside_a_double_network_only() -> None:
+    class New(torch.nn.Module):
+        def forward(self) -> torch.Tensor:
+            return torch.zeros(1)
+
+    plain = Plain(double=True)
+    (wrapped,) = plain.setup(New())
+    assert wrapped().dtype == torch.float64
+    with plain.autocast():
+        assert torch.zeros(1).dtype == torch.float64
+    assert torch.zeros(1).dtype == torch.float32
+    model = New()
+    assert Plain(double=False).setup(model) == (model,)
+
+
+def test_fabric_is_there_for_everything_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(make_fabric(TrainConfig(), "cpu"), Plain)
+    assert not isinstance(make_fabric(TrainConfig(precision="bf16"), "cpu"), Plain)
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    assert not engine._is_cpu("auto")
+    assert engine._is_cpu("cpu")
+    assert not engine._is_cpu("cuda")
+
+
+def test_an_unknown_device_is_an_error() -> None:
+    with pytest.raises(ValueError, match="nonsense"):
+        make_fabric(TrainConfig(), "nonsense")
+
+
+def test_a_plain_run_imports_neither_fabric_nor_metrics() -> None:
+    code = """
+from train.small import node_dataset, recipe
+from coopsheaf.train.run import run_split
+for task in ("multiclass", "binary", "regression"):
+    run_split(recipe(epochs=1), node_dataset(task=task), device="cpu")
+"""
+    tests = f"import sys; sys.path.insert(0, {str(__file__.rpartition('/train/')[0])!r})"
+    modules = loaded_by(f"{tests}\n{code}")
+    assert "coopsheaf.train.loop" in modules
+    heavy = ("lightning", "lightning_fabric", "torchmetrics", "optuna", "matplotlib", "sklearn")
+    assert not {name for name in modules if name.partition(".")[0] in heavy}
