@@ -6,6 +6,7 @@ to ask for, no ``fcntl``, no ``resource``, no POSIX calls in ``os``, locks throu
 
 from __future__ import annotations
 
+import asyncio  # noqa: F401 (as subprocess below)
 import ctypes
 import errno
 import fcntl

@@ -25,13 +25,8 @@ class EdgeList(Graph):
     __slots__ = ("_nodes",)
 
     def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
-        values: dict[str, object] = {
-            "source": edge_index[0],
-            "target": edge_index[1],
-            "whole": None,
-            "_memo": {},
-        }
-        for name, value in {**values, "_nodes": num_nodes}.items():
+        parts: dict[str, object] = {"source": edge_index[0], "target": edge_index[1]}
+        for name, value in {**parts, "_nodes": num_nodes, "whole": None, "_memo": {}}.items():
             object.__setattr__(self, name, value)
 
     @property
