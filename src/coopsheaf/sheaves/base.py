@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
-from typing_extensions import Self
 
 from coopsheaf.sheaves.draws import Draw
 from coopsheaf.sheaves.graph import Graph, as_graph
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class BaseSheaf:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
-from typing_extensions import Self
 
 from coopsheaf.sheaves.base import BaseSheaf
 from coopsheaf.sheaves.draws import Draw
 from coopsheaf.sheaves.graph import Graph, as_graph, missing_reverse
 from coopsheaf.tensor_checks import check_edge_weight, check_same, check_shape
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class ConformalMaps(NamedTuple):
