@@ -8,6 +8,7 @@ An error in a tutorial is a warning of Sphinx, which ends the build.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from sphinx.util import logging
 log = logging.getLogger(__name__)
 PUBLISHED = {".html", ".svg", ".png"}
 PROGRAM = Path(__file__).parent / "snippets.py"
+ROOT = Path(__file__).parents[2]
 
 
 def run_tutorial(app: Sphinx, name: str, source: list[str]) -> None:
@@ -30,7 +32,10 @@ def run_tutorial(app: Sphinx, name: str, source: list[str]) -> None:
     page = Path(app.env.doc2path(name))
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [sys.executable, PROGRAM, page, folder], capture_output=True, text=True
+            [sys.executable, PROGRAM, page, folder],
+            env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},  # this checkout
+            capture_output=True,
+            text=True,
         )
         if done.returncode:
             log.warning("%s does not run:\n%s", page, done.stderr, location=name)
