@@ -35,7 +35,7 @@ from coopsheaf.sheaves.kernels.sparse import sparse_product
 
 """
 INFO = """
-INFO = ModelInfo("sums", Sums, "sums of neighbours")
+INFO = ModelInfo("sums", "sums_model:Sums", "sums of neighbours")
 """
 
 

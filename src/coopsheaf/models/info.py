@@ -114,12 +114,10 @@ class ModelInfo:
 
     @property
     def package(self) -> str | None:
-        """Where its recipes are; a network of the user's own has none."""
-        return (
-            self.network.partition(":")[0].rpartition(".")[0]
-            if isinstance(self.network, str)
-            else None
-        )
+        """The package with its recipes; a network of the user's own need not be in one."""
+        if not isinstance(self.network, str):
+            return None
+        return self.network.partition(":")[0].rpartition(".")[0] or None
 
     @cached_property
     def settings(self) -> type[Any]:
