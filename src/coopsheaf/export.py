@@ -292,9 +292,8 @@ def _write_onnx(program: ExportedProgram, about: dict[str, Any]) -> tuple[bytes,
                 output_names=["output"],
             )
     except Exception as error:
-        missing = _unknown_to_onnx(error)
         raise ValueError(
-            f"{about['model']} with these settings cannot become ONNX: it has no {missing}; "
+            f"{about['model']} with these settings cannot become ONNX: {_why_not_onnx(error)}; "
             "export a .pt2 instead"
         ) from error
     assert made is not None
@@ -311,14 +310,15 @@ def _write_onnx(program: ExportedProgram, about: dict[str, Any]) -> tuple[bytes,
     return content, call
 
 
-def _unknown_to_onnx(error: BaseException | None) -> str:
-    """The name of the operator that ONNX lacks, as far as PyTorch's error says it."""
-    while error is not None:
-        for word in str(error).replace("'", " ").replace(">", " ").split():
+def _why_not_onnx(error: BaseException) -> str:
+    """The operator that ONNX lacks, if PyTorch's error names one; else how its causes begin."""
+    cause: BaseException | None = error
+    while cause is not None:
+        for word in str(cause).replace("'", " ").replace(">", " ").split():
             if word.startswith("aten."):
-                return word.split("(")[0]
-        error = error.__cause__
-    return "equivalent of one of its operations"
+                return f"it has no {word.split('(')[0]}"
+        error, cause = cause, cause.__cause__
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
 @contextmanager
