@@ -375,3 +375,12 @@ ONE = torch.tensor([[0], [1]])
 def test_bad_input(call, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_sizes_of_a_learner_go_with_its_name() -> None:
+    named = CSNN(5, 4, 1, 3, learner="sage-projected", learner_channels=7, learner_layers=3)
+    given = CSNN(5, 4, 1, 3, learner=ProjectedSAGELearner(7, 3))
+    shapes = [[p.shape for p in model.parameters()] for model in (named, given)]
+    assert shapes[0] == shapes[1]
+    with pytest.raises(ValueError, match="go with the name of a learner; got 7 and 2"):
+        CSNN(5, 4, 1, 3, learner=ProjectedSAGELearner(), learner_channels=7)

@@ -12,7 +12,7 @@ from coopsheaf.checks import check_int, check_probability
 from coopsheaf.models.network import Network, make_act, make_norm, make_readout
 from coopsheaf.nn.csnn_conv import CSNNConv
 from coopsheaf.nn.dropout import dropout
-from coopsheaf.nn.learners import LearnerRecipe, make_recipe
+from coopsheaf.nn.learners import LEARNER_CHANNELS, LEARNER_LAYERS, LearnerRecipe, make_recipe
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.eager import is_plain_eager
 from coopsheaf.sheaves.orthogonal import Orthogonal, Scale
@@ -84,8 +84,8 @@ class CSNN(Network):
         *,
         stalk_dim: int = 3,
         learner: str | LearnerRecipe | nn.Module = "mlp",
-        learner_channels: int = 32,
-        learner_layers: int = 2,
+        learner_channels: int = LEARNER_CHANNELS,
+        learner_layers: int = LEARNER_LAYERS,
         orthogonal: str | Orthogonal = "householder",
         scale: str | Scale = "exp",
         left_weights: bool = True,

@@ -35,16 +35,11 @@ class Settings:
         self, in_channels: int, out_channels: int | None, *, graph_level: bool = False
     ) -> Network:
         """The network, for features and outputs of these sizes."""
-        values = {
-            item.name: getattr(self, item.name)
-            for item in dataclasses.fields(typing.cast(Any, self))
-        }
-        later = self.info.find_network().later_settings
-        given = {k: v for k, v in values.items() if not (v is None and k in later)}
+        make = self.info.find_network()
+        later = make.later_settings
+        given = {k: v for k, v in self._values().items() if not (v is None and k in later)}
         given["pool"] = self.pool if graph_level else None
-        network: Network = self.info.find_network()(
-            in_channels, out_channels=out_channels, **given, **self.info.fixed
-        )
+        network = make(in_channels, out_channels=out_channels, **given, **self.info.fixed)
         if not self.info.train_maps:
             for learner in network.map_learners():
                 learner.requires_grad_(False)
@@ -52,11 +47,11 @@ class Settings:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Classes that are made at run time are sent to other processes by the model's name."""
-        values = {
-            item.name: getattr(self, item.name)
-            for item in dataclasses.fields(typing.cast(Any, self))
-        }
-        return _restore, (self.info.name, values)
+        return _restore, (self.info.name, self._values())
+
+    def _values(self) -> dict[str, Any]:
+        names = (item.name for item in dataclasses.fields(typing.cast(Any, self)))
+        return {name: getattr(self, name) for name in names}
 
 
 def _restore(name: str, values: dict[str, Any]) -> Any:

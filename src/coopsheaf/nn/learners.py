@@ -177,6 +177,10 @@ LEARNERS: dict[str, Callable[[], LearnerRecipe]] = {
 }
 
 
+# Of a learner that is given by its name.
+LEARNER_CHANNELS, LEARNER_LAYERS = 32, 2
+
+
 def make_recipe(
     learner: str | LearnerRecipe | nn.Module, channels: int, num_layers: int
 ) -> LearnerRecipe | nn.Module:
@@ -188,6 +192,11 @@ def make_recipe(
         num_layers: number of layers; the MLP always has two.
     """
     if not isinstance(learner, str):
+        if (channels, num_layers) != (LEARNER_CHANNELS, LEARNER_LAYERS):
+            raise ValueError(
+                "`learner_channels` and `learner_layers` go with the name of a learner; "
+                f"got {channels} and {num_layers} beside {learner!r}, which has sizes of its own"
+            )
         return learner
     recipe: Any = check_choice("learner", learner, LEARNERS)
     return recipe(channels) if learner == "mlp" else recipe(channels, num_layers)

@@ -149,3 +149,10 @@ def test_repr_states_the_transformation() -> None:
         "BuNN(4, 8, num_layers=2, out_channels=3, num_bundles=2, stalk_dim=2, "
         "heat=TaylorHeat(8, tau=1.0, normalization='symmetric'))"
     )
+
+
+def test_settings_of_a_kernel_go_with_its_name() -> None:
+    named = BuNN(5, 8, 1, 3, num_bundles=2, heat_steps=3, tau=0.5)
+    assert repr(named) == repr(BuNN(5, 8, 1, 3, num_bundles=2, heat=TaylorHeat(3, 0.5)))
+    with pytest.raises(ValueError, match="go with the name of a heat kernel"):
+        BuNN(5, 8, 1, 3, num_bundles=2, heat=TaylorHeat(3, 0.5), tau=2.0)

@@ -110,8 +110,15 @@ class BuNN(Network):
             kernel = SpectralHeat(
                 num_bundles, tau, num_eigenpairs=num_eigenpairs, tau_init=tau_init
             )
+        elif isinstance(heat, Heat):
+            if (tau, heat_steps, normalization) != (1.0, 8, "symmetric"):
+                raise ValueError(
+                    "`tau`, `heat_steps` and `normalization` go with the name of a heat kernel; "
+                    f"got {(tau, heat_steps, normalization)} beside {heat}, which has its own"
+                )
+            kernel = heat
         else:
-            kernel = heat if isinstance(heat, Heat) else check_choice("heat", heat, HEATS)()
+            kernel = check_choice("heat", heat, HEATS)()
         make_norm = check_choice("norm", norm, NORMS)
         width = hidden_channels
 
