@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import re
 from functools import lru_cache
@@ -11,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from coopsheaf.pages.explorer.packing import to_script
+from coopsheaf.pages.policy import page_policy
 
 # In the order in which they need each other.
 SCRIPTS = (
@@ -37,18 +36,10 @@ _HERE = "coopsheaf.pages.explorer"
 
 
 def render(content: dict[str, Any]) -> str:
-    """The page of what :func:`~coopsheaf.pages.explorer.content.compose` returned.
-
-    Its security policy names the one script and the one style by their hashes and forbids the
-    rest, all connections included: text from the user's data can neither run nor load anything.
-    """
+    """The page of what :func:`~coopsheaf.pages.explorer.content.compose` returned."""
     style, script = _style(), _script()
-    policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
     parts = {
-        "policy": policy,
+        "policy": page_policy(style, script, images=True),
         "title": html.escape(f"{content['title']} · coopsheaf"),
         "style": style,
         "data": to_script(content),
@@ -72,9 +63,3 @@ def _script() -> str:
 
 def _read(name: str) -> str:
     return (files(_HERE) / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    """As a content security policy names an inline script or style."""
-    digest = hashlib.sha256(text.encode("utf-8")).digest()
-    return f"sha256-{base64.b64encode(digest).decode('ascii')}"

@@ -7,8 +7,6 @@ and datasets may be anything a user typed.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 import os
 from collections.abc import Iterable, Sequence
@@ -17,6 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from urllib.parse import quote
 
+from coopsheaf.pages.policy import page_policy
 from coopsheaf.pages.results.charts import (
     Curve,
     axis,
@@ -93,10 +92,7 @@ def results_page(
     else:
         top = f"<p>{NO_RESULTS}</p>"
     style, script = _packaged("report.css"), _packaged("report.js")
-    policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    policy = page_policy(style, script)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -109,12 +105,6 @@ def results_page(
 
 def _packaged(name: str) -> str:
     return (resources.files("coopsheaf.pages.results") / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    """What a policy calls the style sheet or script that it allows."""
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def _summary(records: Sequence[Record]) -> str:
