@@ -26,6 +26,40 @@ def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
     assert names(path.parent) == {"file.bin"}
 
 
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    link = tmp_path / "link.csv"
+    link.symlink_to(tmp_path / "there" / "file.csv")
+    write_atomically(link, b"new")  # what it points to is not there yet
+    write_atomically(link, b"newer")
+    assert link.is_symlink()
+    assert (tmp_path / "there" / "file.csv").read_bytes() == b"newer"
+    assert names(tmp_path) == {"there", "link.csv"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_a_pipe_is_written_through(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
+        write_atomically(pipe, b"through")
+        assert reader.communicate()[0] == b"through"
+    assert pipe.is_fifo()
+    assert names(tmp_path) == {"pipe"}
+
+
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="needs /dev/null")
+def test_a_device_is_never_replaced(tmp_path: Path) -> None:
+    """By a link to it: should the code be wrong, the link is lost and not the device."""
+    link = tmp_path / "null"
+    link.symlink_to("/dev/null")
+    write_atomically(link, b"nothing")
+    assert Path("/dev/null").is_char_device()
+    assert link.is_symlink()
+    with pytest.raises(OSError, match="Is a directory"):
+        write_atomically(tmp_path, b"x")
+
+
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(

@@ -48,8 +48,14 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a crash, a full disk or a second writer leaves the old or the new one.
 
     The content goes to a temporary file in the same folder, is forced to disk, and takes the
-    file's name in one step.
+    file's name in one step. A link stays what it is, and the file behind it is written; a device
+    or a pipe is written through, never replaced.
     """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        with _about(path), open(path, "wb") as stream:  # a folder is an error here
+            stream.write(content)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     with _about(path):
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
