@@ -155,8 +155,10 @@ def test_networks_of_every_family_as_onnx(name: str, tmp_path: Path) -> None:
     torch.manual_seed(0)
     model = make_model(name, F_IN, OUT, **SMALL[name][0])
     export_run(as_run(model, name=name), tmp_path / "model.onnx")
-    for size in SIZES:  # BuNN's own rounding is about 1e-6
-        check(open_onnx(tmp_path / "model.onnx"), model, *graph(*size), tolerance=2e-6)
+    # In single precision BuNN itself is off by 1.9e-6 here, the others by less than 5e-7.
+    tolerance = 4e-6 if name == "bunn" else 1e-6
+    for size in SIZES:
+        check(open_onnx(tmp_path / "model.onnx"), model, *graph(*size), tolerance=tolerance)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 8])

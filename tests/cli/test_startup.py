@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,4 @@ def test_half_precision_asks_for_fabric() -> None:
     """The check above would see it."""
     run, _ = run_split(recipe(epochs=1, precision="bf16"), node_dataset(), device="cpu")
     assert run.info["status"] == "finished"
-    import sys
-
     assert "lightning_fabric" in sys.modules
