@@ -21,6 +21,7 @@ COMMANDS = (
     "data",
     "models",
     "explain",
+    "export",
     "figures",
     "sweep",
 )
