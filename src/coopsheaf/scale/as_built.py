@@ -1,7 +1,8 @@
 """Whether a network is the one that this package knows piece by piece.
 
 Layer-wise inference and halos take a CSNN apart. Whoever has written another layer, put in modules
-of their own or listens to what happens inside gets their network called as a whole instead.
+of their own or listens to what happens inside gets their network called as a whole instead, and is
+told that its halo is not known where the layers themselves are others.
 """
 
 from __future__ import annotations

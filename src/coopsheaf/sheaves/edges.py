@@ -4,7 +4,8 @@
 * PyG's ``EdgeIndex``, which is that and may know its size; its flags are not relied on;
 * a sparse matrix in place of an ``edge_index``, which by PyG's convention is the *transposed*
   adjacency matrix: entry (i, j) is the edge j→i and its value the weight, as in
-  ``conv(x, adj.t())``. Its edges are in the order of its entries, row by row.
+  ``conv(x, adj.t())``. Its edges are in the order of its entries, row by row (CSC: column by
+  column).
 """
 
 from __future__ import annotations
