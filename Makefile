@@ -25,7 +25,7 @@ types: $(VENV)/installed-dev
 # Set COOPSHEAF_DATA to a folder of published files to run the tests that need them; -rs says why a
 # test was skipped. Two processes with one thread each finish sooner than one process with two threads.
 unit: $(VENV)/installed-dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -rs
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -rs
 
 # Everything anew: what a tutorial prints depends on the code, not on the page alone.
 docs: $(VENV)/installed-dev

@@ -51,7 +51,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     file's name in one step. A link stays what it is, and the file behind it is written; a device
     or a pipe is written through, never replaced.
     """
-    path = Path(os.path.realpath(path))
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path
     if path.exists() and not path.is_file():
         with _about(path), open(path, "wb") as stream:  # a folder is an error here
             stream.write(content)
