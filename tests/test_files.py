@@ -42,8 +42,11 @@ def test_a_pipe_is_written_through(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
-        write_atomically(pipe, b"through")
-        assert reader.communicate()[0] == b"through"
+        try:
+            write_atomically(pipe, b"through")
+            assert reader.communicate(timeout=20)[0] == b"through"
+        finally:
+            reader.kill()  # a pipe that was replaced would keep it waiting
     assert pipe.is_fifo()
     assert names(tmp_path) == {"pipe"}
 
