@@ -1,0 +1,184 @@
+"""The cells of a column as they came: texts, numbers or times.
+
+What a column *means* is decided elsewhere (``encoding``, ``targets``). Here it only has to be
+looked at quickly, whatever it came from: as texts, each different one once, or as numbers if that
+is what all of them are.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coopsheaf.data.tables.words import plain_numbers
+
+# What Python's float reads, too, though nobody who writes a table means a number by it: 2020_01,
+# 007, digits of other scripts.
+_ODD = re.compile(r"_|[^\x00-\x7f]|^\s*[+-]?0[0-9]", re.MULTILINE)
+
+
+class Distinct(NamedTuple):
+    """The different texts of a column and where they stand.
+
+    Cell ``i`` is ``texts[codes[i]]``; texts are in the order of their first row.
+    """
+
+    codes: NDArray[np.int64]
+    texts: list[str]
+
+
+class Cells(ABC):
+    """The cells of one column."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def text(self, row: int) -> str:
+        """One cell as text; empty where there is none."""
+
+    @cached_property
+    @abstractmethod
+    def distinct(self) -> Distinct:
+        """The different texts of the column."""
+
+    @cached_property
+    @abstractmethod
+    def numbers(self) -> NDArray[np.float64] | None:
+        """``(rows,)`` finite numbers, NaN where missing; ``None`` if any cell is neither.
+
+        Texts count as numbers only in the plain way to write them
+        (:func:`~coopsheaf.data.tables.words.plain_number`).
+        """
+
+    @property
+    def times(self) -> NDArray[np.datetime64] | None:
+        """``(rows,)`` of ``datetime64[us]``, NaT where missing, if the column came as times."""
+        return None
+
+    @abstractmethod
+    def take(self, rows: NDArray[np.int64]) -> Cells:
+        """The cells of some rows."""
+
+
+class TextCells(Cells):
+    """Texts in a list."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def text(self, row: int) -> str:
+        return self._texts[row]
+
+    @cached_property
+    def distinct(self) -> Distinct:
+        code: dict[str, int] = {}
+        codes = np.fromiter(
+            (code.setdefault(text, len(code)) for text in self._texts),
+            dtype=np.int64,
+            count=len(self._texts),
+        )
+        return Distinct(codes, list(code))
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64] | None:
+        try:  # the usual column, without a gap or an oddity, at full speed
+            numbers = np.fromiter(map(float, self._texts), dtype=np.float64, count=len(self))
+            if np.isfinite(numbers).all() and _ODD.search("\n".join(self._texts)) is None:
+                return numbers
+        except ValueError:
+            pass
+        distinct = self.distinct
+        found = plain_numbers(distinct.texts)
+        return None if found is None else found[distinct.codes]
+
+    def take(self, rows: NDArray[np.int64]) -> Cells:
+        return TextCells([self._texts[row] for row in rows.tolist()])
+
+
+class NumberCells(Cells):
+    """Numbers, whole or not; NaN where missing.
+
+    Whole numbers are written without a fraction, also where gaps made floats of them.
+    """
+
+    def __init__(self, values: NDArray[np.int64] | NDArray[np.float64]) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def text(self, row: int) -> str:
+        return _spell(self._values[row].item())
+
+    @cached_property
+    def distinct(self) -> Distinct:
+        values, first, codes = np.unique(self._values, return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        return Distinct(rank[codes.reshape(-1)], [_spell(v) for v in values[order].tolist()])
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64] | None:
+        numbers = self._values.astype(np.float64)
+        return None if np.isinf(numbers).any() else numbers
+
+    def take(self, rows: NDArray[np.int64]) -> Cells:
+        return NumberCells(self._values[rows])
+
+
+class TimeCells(Cells):
+    """Dates and times; NaT where missing."""
+
+    def __init__(self, values: NDArray[np.datetime64]) -> None:
+        self._values = values.astype("datetime64[us]")
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def text(self, row: int) -> str:
+        return _spell_time(self._values[row])
+
+    @cached_property
+    def distinct(self) -> Distinct:
+        numbers = NumberCells(self._values.astype(np.int64)).distinct
+        first = np.zeros(len(numbers.texts), dtype=np.int64)
+        first[numbers.codes[::-1]] = np.arange(len(self))[::-1]
+        return Distinct(numbers.codes, [self.text(row) for row in first.tolist()])
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64] | None:
+        return np.full(len(self), np.nan) if np.isnat(self._values).all() else None
+
+    @property
+    def times(self) -> NDArray[np.datetime64]:
+        return self._values
+
+    def take(self, rows: NDArray[np.int64]) -> Cells:
+        return TimeCells(self._values[rows])
+
+
+def _spell(value: float | int) -> str:
+    if value != value:
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
+        value = int(value)
+    return repr(value)
+
+
+def _spell_time(value: np.datetime64) -> str:
+    """ISO, a date alone where there is no time of day."""
+    if np.isnat(value):
+        return ""
+    text = str(value).replace("T", " ")
+    return text.removesuffix(".000000").removesuffix(" 00:00:00")
