@@ -11,7 +11,8 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
+from itertools import chain, repeat
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,21 @@ class Distinct(NamedTuple):
 
     codes: NDArray[np.int64]
     texts: list[str]
+
+
+class Ids:
+    """Names, and the position of each."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = texts
+        self.kept: Any = None  # the names in another form, for whom that is quicker
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        return {text: row for row, text in enumerate(self.texts)}
+
+    def __len__(self) -> int:
+        return len(self.texts)
 
 
 class Cells(ABC):
@@ -65,6 +81,16 @@ class Cells(ABC):
     @abstractmethod
     def take(self, rows: NDArray[np.int64]) -> Cells:
         """The cells of some rows."""
+
+    def look_up(self, ids: Ids) -> NDArray[np.int64]:
+        """``(rows,)`` positions of the cells among the ids; -1 where they are none."""
+        codes, texts = self.distinct
+        found = np.fromiter((ids.number.get(t, -1) for t in texts), np.int64, count=len(texts))
+        return found[codes]
+
+    @abstractmethod
+    def join(self, others: Sequence[Cells]) -> Cells:
+        """These cells and those of the same kind below them."""
 
 
 class TextCells(Cells):
@@ -101,8 +127,16 @@ class TextCells(Cells):
         found = plain_numbers(distinct.texts)
         return None if found is None else found[distinct.codes]
 
+    def look_up(self, ids: Ids) -> NDArray[np.int64]:
+        found = map(ids.number.get, self._texts, repeat(-1))
+        return np.fromiter(found, dtype=np.int64, count=len(self))
+
     def take(self, rows: NDArray[np.int64]) -> Cells:
         return TextCells([self._texts[row] for row in rows.tolist()])
+
+    def join(self, others: Sequence[Cells]) -> Cells:
+        every = (part for part in (self, *others) if isinstance(part, TextCells))
+        return TextCells(list(chain.from_iterable(part._texts for part in every)))
 
 
 class NumberCells(Cells):
@@ -136,6 +170,10 @@ class NumberCells(Cells):
     def take(self, rows: NDArray[np.int64]) -> Cells:
         return NumberCells(self._values[rows])
 
+    def join(self, others: Sequence[Cells]) -> Cells:
+        every = [part._values for part in (self, *others) if isinstance(part, NumberCells)]
+        return NumberCells(np.concatenate(every))
+
 
 class TimeCells(Cells):
     """Dates and times; NaT where missing."""
@@ -166,6 +204,43 @@ class TimeCells(Cells):
 
     def take(self, rows: NDArray[np.int64]) -> Cells:
         return TimeCells(self._values[rows])
+
+    def join(self, others: Sequence[Cells]) -> Cells:
+        every = [part._values for part in (self, *others) if isinstance(part, TimeCells)]
+        return TimeCells(np.concatenate(every))
+
+
+def cells_of(values: Sequence[object] | NDArray[Any]) -> Cells:
+    """Python values or an array as cells: numbers if all are, times if all are, else texts.
+
+    ``None`` is missing; truth values are the texts ``True`` and ``False``.
+    """
+    array = np.asarray(values) if isinstance(values, np.ndarray) else None
+    if array is None:
+        array = _as_numbers(values)
+    if array is not None and array.dtype.kind in "iu":
+        return NumberCells(array.astype(np.int64))
+    if array is not None and array.dtype.kind == "f":
+        return NumberCells(array.astype(np.float64))
+    if array is not None and array.dtype.kind == "M":
+        return TimeCells(array)
+    return TextCells(["" if _is_none(value) else str(value) for value in values])
+
+
+def _as_numbers(values: Sequence[object]) -> NDArray[Any] | None:
+    kinds = {type(value) for value in values}
+    if kinds == {int}:
+        try:
+            return np.array(values, dtype=np.int64)
+        except OverflowError:
+            return None
+    if kinds <= {int, float, type(None)} and kinds - {type(None)}:
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    return None
+
+
+def _is_none(value: object) -> bool:
+    return value is None or value != value  # NaN and NaT differ from themselves
 
 
 def _spell(value: float | int) -> str:

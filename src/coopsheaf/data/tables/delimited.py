@@ -1,177 +1,202 @@
-"""Comma-, tab- or semicolon-separated files as columns of text."""
+"""Comma-, tab- or semicolon-separated files, read row by row with nothing but Python.
+
+Slower than :mod:`~coopsheaf.data.tables.arrow_files`, but it needs nothing, and it knows on which
+line something is wrong: whatever goes wrong elsewhere is asked for again here.
+"""
 
 from __future__ import annotations
 
 import csv
-import gzip
-import hashlib
 import io
-import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
+from itertools import islice
+from typing import Any, NamedTuple, NoReturn
 
 from coopsheaf.data.errors import DataError
-from coopsheaf.data.messages import show, show_list, show_path
+from coopsheaf.data.messages import show
+from coopsheaf.data.tables.cells import Cells, TextCells
+from coopsheaf.data.tables.source import Source, Tap
+from coopsheaf.data.tables.table import LazyLines, Table
 
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons"}
+CHUNK_ROWS = 1 << 16
+ROW_NUMBERS = "Unnamed: 0"  # what pandas calls a first column without a name
+
+
+class Header(NamedTuple):
+    """The names of the columns, what separates them, and the line on which they end."""
+
+    names: tuple[str, ...]
+    delimiter: str
+    line: int
 
 
 @dataclass(frozen=True)
-class Table:
-    """Columns of text with the place each row came from.
+class FoundLines(LazyLines):
+    """Of a delimited file.
 
     Args:
-        path: the file, as messages name it.
-        columns: the text of each cell, by column name; all columns are equally long.
-        lines: the line of the file on which each row starts.
-        checksum: sha256 of the file, in hexadecimal; empty if there is no file.
-        place: what ``lines`` counts.
+        source, header: the file.
+        offset: rows of the file before the first of these.
+        plain: every row is one line, and no line is empty.
     """
 
-    path: str
-    columns: dict[str, Sequence[str]]
-    lines: Sequence[int]
-    checksum: str = ""
-    place: str = "line"
+    source: Source
+    header: Header
+    offset: int = 0
+    plain: bool = False
 
-    @property
-    def name(self) -> str:
-        """The file in a message."""
-        return show_path(self.path)
-
-    @property
-    def num_rows(self) -> int:
-        return len(self.lines)
-
-    def at(self, row: int, column: str | None = None) -> str:
-        """Where a row or cell is: ``nodes.csv, line 7, column 'age'``."""
-        place = f"{self.name}, {self.place} {self.lines[row]}"
-        return place if column is None else f"{place}, column {show(column)}"
-
-    def column(self, name: str, role: str) -> Sequence[str]:
-        """The cells of one column; ``role`` says in the error what it was wanted for."""
-        if name not in self.columns:
-            raise DataError(
-                f"{self.name} has no column {show(name)} (wanted as {role}); "
-                f"its columns are {show_list(self.columns)}"
-            )
-        return self.columns[name]
+    def find(self, row: int) -> int:
+        position = self.offset + row
+        if self.plain:
+            return self.header.line + 1 + position
+        rows = islice(_numbered_rows(self.source, self.header), position, None)
+        return next(rows)[0]
 
 
-def read_table(path: str | PathLike[str]) -> Table:
-    """Read a table whose first line names the columns.
+def read_header(source: Source) -> Header:
+    """Find the names of the columns: the first line that is not empty has them.
 
-    The separator is whichever of comma, tab and semicolon the header has most of. Fields may be
-    quoted with ``"``; spaces after a separator and blank lines do not count. The text is UTF-8,
-    with or without a byte order mark; a name that ends in ``.gz`` is decompressed. An unnamed
-    first column, as some programs write their row numbers, is called ``index``.
-
-    Raises:
-        DataError: the file cannot be read, is empty, has a header only or a single column, is not
-            UTF-8, has columns of one name or none, or rows of another length than the header.
+    The separator is whichever of comma, tab and semicolon the header has most of. An unnamed first
+    column, as some programs write their row numbers, is called ``Unnamed: 0``.
     """
-    name = show_path(path)
-    data = _read_bytes(Path(path))
-    text = _decode(data, name)
-    delimiter = _delimiter(text, name)
-    reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True
-    )
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    start = 1
-    try:
-        for row in reader:
-            if row:
-                rows.append(row)
-                lines.append(start)
-            start = reader.line_num + 1
-    except csv.Error as error:
-        raise DataError(f"{name}, line {start}: {_csv_rule(str(error))}") from None
-    header = _header(rows[0], f"{name}, line {lines[0]}", delimiter)
-    width = len(header)
-    for row, line in zip(rows, lines, strict=True):
-        if len(row) != width:
-            raise DataError(
-                f"{name}, line {line}: every row must have {width} fields, as many as the header; "
-                f"got {len(row)} (separated by {DELIMITERS[delimiter]}; quote a field with "
-                "separators in it)"
-            )
-    if len(rows) == 1:
-        raise DataError(f"{name} must have rows below its header; it has the header only")
-    columns = zip(*rows[1:], strict=True)
-    return Table(
-        path=str(path),
-        columns=dict(zip(header, columns, strict=True)),
-        lines=lines[1:],
-        checksum=hashlib.sha256(data).hexdigest(),
-    )
-
-
-def _read_bytes(path: Path) -> bytes:
-    name = show_path(path)
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise DataError(f"{name} does not exist: give the path of a table") from None
-    except IsADirectoryError:
-        raise DataError(f"{name} must be a file; it is a folder") from None
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
-        reason = getattr(error, "strerror", None) or "not a valid path"
-        raise DataError(f"{name} cannot be read: {reason}") from None
-    if path.suffix.lower() == ".gz":
+    with _text(source) as (_, stream):
+        lines = enumerate(stream, start=1)
+        found = next(((number, line) for number, line in lines if line.strip("\r\n")), None)
+        if found is None or not (found[1].strip() or any(line.strip() for _, line in lines)):
+            raise DataError(f"{source.name} must have a header and rows; it is empty")
+        start, first = found
+        delimiter = _delimiter(first, f"{source.name}, line {start}")
+    with _text(source) as (_, stream):
+        reader = _reader(stream, delimiter)
         try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error):
-            raise DataError(
-                f"{name} must be a complete gzip file, as its name says; it is damaged, cut short "
-                "or of another format"
-            ) from None
-    return data
+            row = next(row for row in reader if row)
+        except csv.Error as error:
+            raise DataError(f"{source.name}, line {start}: {_csv_rule(str(error))}") from None
+        names = _names(row, f"{source.name}, line {start}", delimiter)
+        return Header(tuple(names), delimiter, reader.line_num)
 
 
-def _decode(data: bytes, name: str) -> str:
+def text_chunks(source: Source, header: Header, names: Sequence[str], tap: Tap) -> Iterator[Table]:
+    """The rows below the header, some thousand at a time; only the named columns.
+
+    Args:
+        tap: the bytes of the source, from their start.
+    """
+    width, places = len(header.names), [header.names.index(name) for name in names]
+    reader = _reader(_decoded(tap), header.delimiter)
+    done = 0
     try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        # The byte order mark is taken off before positions are counted.
-        offset = error.start + (3 if data.startswith(b"\xef\xbb\xbf") else 0)
-        line = data.count(b"\n", 0, offset) + 1
-        raise DataError(
-            f"{name}, line {line}: the text must be UTF-8; byte 0x{data[offset]:02x} at offset "
-            f"{offset} is not: save the table as UTF-8"
-        ) from None
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise DataError(
-            f"{name}, line {line}: the text must have no NUL characters: is it a table, saved as "
-            "UTF-8?"
-        )
-    if not text.strip():
-        raise DataError(f"{name} must have a header and rows; it is empty")
-    return text
+        next(row for row in reader if row)
+        while rows := list(islice(reader, CHUNK_ROWS)):
+            rows = [row for row in rows if row]
+            if set(map(len, rows)) - {width} or tap.nul:
+                explain(source, header)
+            columns = list(zip(*rows, strict=True)) or [()] * width
+            cells: dict[str, Cells] = {
+                name: TextCells(columns[place]) for name, place in zip(names, places, strict=True)
+            }
+            lines = FoundLines(len(rows), source, header, done)
+            yield Table(source.name, cells, lines)
+            done += len(rows)
+    except (csv.Error, UnicodeDecodeError):
+        explain(source, header)
+    if not done:
+        raise DataError(f"{source.name} must have rows below its header; it has the header only")
 
 
-def _delimiter(text: str, name: str) -> str:
+def explain(source: Source, header: Header) -> NoReturn:
+    """Raise the error that names the first line with a fault."""
+    for _ in _numbered_rows(source, header):
+        pass
+    raise AssertionError(f"{source.name}: no fault found")
+
+
+def _numbered_rows(source: Source, header: Header) -> Iterator[tuple[int, list[str]]]:
+    """Each row below the header with the line on which it starts; whatever is wrong is an error."""
+    name, width = source.name, len(header.names)
+    with _text(source) as (_, stream):
+        reader = _reader(_without_nul(stream, name), header.delimiter)
+        start, below = 1, False
+        while True:
+            try:
+                row = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                raise DataError(f"{name}, line {start}: {_csv_rule(str(error))}") from None
+            if row and below and len(row) != width:
+                raise DataError(
+                    f"{name}, line {start}: every row must have {width} fields, as many as the "
+                    f"header; got {len(row)} (separated by {DELIMITERS[header.delimiter]}; quote a "
+                    "field with separators in it)"
+                )
+            if row and below:
+                yield start, row
+            below, start = below or bool(row), reader.line_num + 1
+
+
+def _without_nul(lines: Iterator[str], name: str) -> Iterator[str]:
+    for number, line in enumerate(lines, start=1):
+        if "\0" in line:
+            raise DataError(
+                f"{name}, line {number}: the text must have no NUL characters: is it a table, "
+                "saved as UTF-8?"
+            )
+        yield line
+
+
+@contextmanager
+def _text(source: Source) -> Iterator[tuple[Tap, io.TextIOWrapper]]:
+    """The text of a file from its start; bytes that are none are an error that names the line."""
+    with source.text() as tap:
+        try:
+            yield tap, _decoded(tap)
+        except UnicodeDecodeError:
+            raise DataError(_not_utf8(source)) from None
+
+
+def _decoded(tap: Tap) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BufferedReader(tap, 1 << 20), encoding="utf-8-sig", newline="")
+
+
+def _not_utf8(source: Source) -> str:
+    offset = 0
+    with source.text() as tap, io.BufferedReader(tap, 1 << 20) as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                at = offset + error.start
+                return (
+                    f"{source.name}, line {number}: the text must be UTF-8; byte "
+                    f"0x{line[error.start]:02x} at offset {at} is not: save the table as UTF-8"
+                )
+            offset += len(line)
+    return f"{source.name}: the text must be UTF-8: save the table as UTF-8"
+
+
+def _reader(stream: Iterator[str], delimiter: str) -> Any:
+    return csv.reader(stream, delimiter=delimiter, skipinitialspace=True, strict=True)
+
+
+def _delimiter(header: str, place: str) -> str:
     """The separator that occurs most often in the header, outside quotes."""
-    lines = enumerate(io.StringIO(text, newline=None), start=1)
-    number, header = next((number, line) for number, line in lines if line.strip("\n"))
     outside = "".join(header.split('"')[::2])
     found = max(DELIMITERS, key=outside.count)
     if found not in outside:
         raise DataError(
-            f"{name}, line {number}: the header must have two columns or more, separated by "
-            f"commas, tabs or semicolons; got the single column {show(header.strip())}"
+            f"{place}: the header must have two columns or more, separated by commas, tabs or "
+            f"semicolons; got the single column {show(header.strip())}"
         )
     return found
 
 
-def _header(row: list[str], place: str, delimiter: str) -> list[str]:
+def _names(row: list[str], place: str, delimiter: str) -> list[str]:
     names = [name.strip() for name in row]
-    if not names[0]:
-        names[0] = "index"
+    names[0] = names[0] or ROW_NUMBERS
     first: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
         if not name:

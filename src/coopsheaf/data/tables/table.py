@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, overload
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show, show_list, show_path
@@ -50,3 +52,47 @@ class Table:
                 f"its columns are {show_list(self.columns)}"
             )
         return self.columns[name]
+
+
+def join_tables(parts: Sequence[Table]) -> Table:
+    """Parts of one table, one below the other."""
+    first, *others = parts
+    columns = {
+        name: cells.join([part.columns[name] for part in others]) if others else cells
+        for name, cells in first.columns.items()
+    }
+    rows = sum(part.num_rows for part in parts)
+    return replace(first, columns=columns, lines=_more_lines(first.lines, rows))
+
+
+def _more_lines(lines: Sequence[int], rows: int) -> Sequence[int]:
+    """The places of so many rows, of which the first ones are known."""
+    if isinstance(lines, range):
+        return range(lines.start, lines.start + rows)
+    assert isinstance(lines, LazyLines)
+    return replace(lines, rows=rows)
+
+
+@dataclass(frozen=True)
+class LazyLines(Sequence[int], ABC):
+    """The line on which each row starts, found when it is asked for.
+
+    Args:
+        rows: how many.
+    """
+
+    rows: int
+
+    def __len__(self) -> int:
+        return self.rows
+
+    @overload
+    def __getitem__(self, row: int) -> int: ...
+    @overload
+    def __getitem__(self, row: slice) -> Sequence[int]: ...
+    def __getitem__(self, row: int | slice) -> Any:
+        places = range(self.rows)[row]
+        return self.find(places) if isinstance(places, int) else [self.find(i) for i in places]
+
+    @abstractmethod
+    def find(self, row: int) -> int: ...

@@ -1,0 +1,207 @@
+"""Where the bytes of a table come from: a file, a pipe or standard input, each read once."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import re
+import shutil
+import stat
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any, cast
+
+from coopsheaf.data.errors import DataError
+from coopsheaf.data.messages import show_path
+
+STANDARD_INPUT = "-"
+GZIP = b"\x1f\x8b"
+# Tables shrink to a tenth or a twentieth. What grows more than this was made to fill a memory.
+MAX_RATIO = 300
+FREE_BYTES = 256 * 2**20  # below it no ratio matters
+
+
+class NotFast(Exception):
+    """A file has something in it of which a slower reader takes more care."""
+
+
+class Source:
+    """The bytes of a table, decompressed where they are gzip.
+
+    A regular file is opened whenever it is asked for. A pipe gives its bytes only once: they go
+    to a temporary file first.
+
+    Args:
+        path: the file; ``-`` is standard input.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = str(path)
+        self.name = "standard input" if self.path == STANDARD_INPUT else show_path(self.path)
+        self._spool: IO[bytes] | None = None
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the bytes will be there tomorrow."""
+        if self.path == STANDARD_INPUT:
+            return False
+        try:
+            return stat.S_ISREG(Path(self.path).stat().st_mode)
+        except (OSError, ValueError):
+            return False
+
+    def open(self) -> IO[bytes]:
+        """The stored bytes from their start."""
+        try:
+            if self.is_file:
+                return Path(self.path).open("rb")
+            if self._spool is None:
+                self._spool = self._read_pipe()
+            self._spool.seek(0)
+            return cast(IO[bytes], _Kept(self._spool))
+        except FileNotFoundError:
+            raise DataError(f"{self.name} does not exist: give the path of a table") from None
+        except IsADirectoryError:
+            raise DataError(f"{self.name} must be a file; it is a folder") from None
+        except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
+            reason = getattr(error, "strerror", None) or "not a valid path"
+            raise DataError(f"{self.name} cannot be read: {reason}") from None
+
+    def _read_pipe(self) -> IO[bytes]:
+        spool = tempfile.SpooledTemporaryFile(max_size=64 * 2**20)  # noqa: SIM115 -- kept open
+        if self.path == STANDARD_INPUT:
+            shutil.copyfileobj(sys.stdin.buffer, spool)
+        else:
+            with Path(self.path).open("rb") as stream:
+                shutil.copyfileobj(stream, spool)
+        return cast(IO[bytes], spool)
+
+    def head(self, size: int = 8) -> bytes:
+        """The first stored bytes, by which formats are told apart."""
+        with self.open() as stream:
+            return stream.read(size)
+
+    @property
+    def is_gzip(self) -> bool:
+        """By its name, or by its first bytes where there is no telling name."""
+        return self.path.lower().endswith(".gz") or (not self.is_file and self.head(2) == GZIP)
+
+    def text(self, separator: str = ",", progress: Callable[[int], None] | None = None) -> Tap:
+        """The decompressed bytes from their start, watched on their way."""
+        return Tap(self, separator, progress)
+
+
+class _Kept(io.RawIOBase):
+    """A stream that stays open when its reader is done with it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class Tap(io.RawIOBase):
+    """The bytes of a table as they flow by: counted, hashed, and looked at for what readers differ
+    in.
+
+    Attributes:
+        checksum: sha256 of all bytes so far, in hexadecimal.
+        size: how many.
+        quotes: whether there was a quote.
+        spaces: whether a field began with a space.
+        odd_quotes: whether a quote stood inside of a field, where readers take it differently.
+        plain_lines: whether every line so far ended in one line feed and none was empty.
+        nul: whether there was a NUL.
+    """
+
+    def __init__(
+        self, source: Source, separator: str, progress: Callable[[int], None] | None
+    ) -> None:
+        self._source, self._progress = source, progress
+        self._stored = source.open()
+        self._gzip = source.is_gzip
+        self._stream = (
+            cast(IO[bytes], gzip.GzipFile(fileobj=self._stored)) if self._gzip else self._stored
+        )
+        mark = re.escape(separator.encode())
+        self._space = re.compile(rb"(?:^|[\r\n]|" + mark + rb") ")
+        self._odd = re.compile(rb"(?<![\r\n])(?<!" + mark + rb')"[^\r\n"' + mark + rb"]")
+        self._hash, self._tail = hashlib.sha256(), b"\n"
+        self.size = 0
+        self.quotes = self.spaces = self.odd_quotes = self.nul = False
+        self.plain_lines = True
+
+    @property
+    def checksum(self) -> str:
+        return self._hash.hexdigest()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            data = self._stream.read(size)
+        except (OSError, EOFError, zlib.error):
+            if not self._gzip:
+                raise
+            raise DataError(
+                f"{self._source.name} must be a complete gzip file, as its name says; it is "
+                "damaged, cut short or of another format"
+            ) from None
+        self._look_at(data)
+        if self._progress is not None:
+            self._progress(self.size)
+        return data
+
+    def _look_at(self, data: bytes) -> None:
+        self._hash.update(data)
+        self.size += len(data)
+        self.nul = self.nul or b"\0" in data
+        # With the last two bytes of before, so that nothing hides at a border.
+        seen = self._tail + data
+        self.quotes = self.quotes or b'"' in data
+        self.spaces = self.spaces or (b" " in data and self._space.search(seen) is not None)
+        if self.quotes and not self.odd_quotes and b'"' in seen:
+            self.odd_quotes = self._odd.search(seen) is not None
+        if self.plain_lines:
+            self.plain_lines = b"\r" not in data and b"\n\n" not in seen and not self.quotes
+        self._tail = seen[-2:]
+        if self._gzip and self.size > FREE_BYTES:
+            stored = self._stored.tell()
+            if self.size > MAX_RATIO * stored:
+                raise DataError(
+                    f"{self._source.name} must not be more than {MAX_RATIO} times as large as its "
+                    f"gzip file; {stored} bytes have become {self.size} already: unpack it "
+                    "yourself if you trust it"
+                )
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+            self._stored.close()
+        super().close()
