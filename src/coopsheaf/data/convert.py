@@ -18,8 +18,8 @@ from coopsheaf.checks import check_choice
 from coopsheaf.data.dataset import TASKS, NodeDataset, default_metric
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show
-from coopsheaf.data.networkx_graphs import from_networkx
 from coopsheaf.data.splits import stratified_split
+from coopsheaf.data.tables.graph_objects import is_networkx
 
 __all__ = ["from_arrays", "from_data", "from_networkx"]
 
@@ -51,7 +51,7 @@ def from_arrays(
     """
     features = _features("x", x)
     n = features.shape[0]
-    edge_index, weight = _adjacency(adjacency, n)
+    edge_index, weight = adjacency_edges(adjacency, n)
     return _assemble(name, features, edge_index, weight, y, (train, val, test), task, seed)
 
 
@@ -75,6 +75,27 @@ def from_data(
     return _assemble(name, features, edge_index, weight, data.y, masks, task, seed)
 
 
+def from_networkx(graph: Any, *, target: str | Sequence[str], **options: Any) -> NodeDataset:
+    """A graph from a networkx graph whose nodes have attributes.
+
+    Attributes are read as the columns of a node table are: numbers are standardised over the
+    training nodes, texts are categories, a list or array is one column per entry, absent or
+    ``None`` is missing. Attributes of edges are the columns of an edge table.
+
+    Args:
+        target: the attribute to predict.
+        options: those of :func:`~coopsheaf.data.load_tables`, which also gives the fitted encoder,
+            for other graphs.
+    """
+    from coopsheaf.data.tables.load import load_tables
+
+    if not is_networkx(graph):
+        raise DataError(f"`graph` must be a networkx graph; got {type(graph).__name__}")
+    dataset = load_tables(graph, target=target, **options).dataset
+    assert isinstance(dataset, NodeDataset)
+    return dataset
+
+
 def _assemble(
     name: str,
     x: Tensor,
@@ -90,7 +111,7 @@ def _assemble(
     targets, class_names, task = _targets(y, x.shape[0], task)
     known = targets >= 0 if not targets.is_floating_point() else ~targets.isnan()
     known = known if known.dim() == 1 else known.any(1)
-    train, val, test = _masks(masks, targets, known, seed)
+    train, val, test = given_masks(masks, targets, known, seed)
     for part, mask in (("training", train), ("validation", val)):
         empty = (~mask.any(1)).nonzero()
         if len(empty):
@@ -174,7 +195,7 @@ def _weight(argument: str, value: object, m: int) -> Tensor:
     return weight
 
 
-def _adjacency(adjacency: object, n: int) -> tuple[Tensor, Tensor | None]:
+def adjacency_edges(adjacency: object, n: int) -> tuple[Tensor, Tensor | None]:
     """``(2, m)`` edges in the order of the rows, and ``(m,)`` weights unless all are 1."""
     if getattr(adjacency, "shape", None) != (n, n):
         raise DataError(
@@ -263,7 +284,9 @@ def _class_task(names: Sequence[str]) -> str:
     return "binary" if len(names) == 2 else "multiclass"
 
 
-def _masks(masks: tuple[object, ...], y: Tensor, known: Tensor, seed: int) -> tuple[Tensor, ...]:
+def given_masks(
+    masks: tuple[object, ...], y: Tensor, known: Tensor, seed: int
+) -> tuple[Tensor, ...]:
     """Three ``(splits, n)`` masks of labelled nodes."""
     if all(mask is None for mask in masks):
         return tuple(mask[None] for mask in stratified_split(y, known, seed=seed))

@@ -1,0 +1,321 @@
+"""The first reading of tables: what the columns are is decided here, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from coopsheaf.data.convert import given_masks
+from coopsheaf.data.errors import DataError
+from coopsheaf.data.messages import show, show_list
+from coopsheaf.data.tables.assemble import (
+    AnyDataset,
+    ReadGraph,
+    edge_attributes,
+    graphs_dataset,
+    links_dataset,
+    nodes_dataset,
+    read_graph,
+    say_graph,
+)
+from coopsheaf.data.tables.edges import EdgeColumns, edge_times, refuse_data_as_header
+from coopsheaf.data.tables.encoding import FeatureEncoder
+from coopsheaf.data.tables.graph_objects import GivenGraph
+from coopsheaf.data.tables.graph_tables import find_graph, read_graph_rows
+from coopsheaf.data.tables.inputs import OpenTable
+from coopsheaf.data.tables.leaks import find_leaks
+from coopsheaf.data.tables.options import TableOptions
+from coopsheaf.data.tables.parts import Parts, find_parts, make_parts
+from coopsheaf.data.tables.roles import NODE, counts_rows, find_ends, find_id, say_ends
+from coopsheaf.data.tables.schema import TableSchema
+from coopsheaf.data.tables.table import Table
+from coopsheaf.data.tables.targets import TargetReader, Targets
+
+First = tuple[AnyDataset, TableSchema, list[str]]
+
+
+def read_first(given: GivenGraph, graphs: OpenTable | None, options: TableOptions) -> First:
+    """Decide what the columns are, fit the encoders, and make a dataset."""
+    options = _with_own_roles(given, options)
+    if options.task == "link":
+        return _links(given, graphs, options)
+    if graphs is not None:
+        return _graphs(given, graphs, options)
+    return _nodes(given, options)
+
+
+def _nodes(given: GivenGraph, options: TableOptions) -> First:
+    notes = list(given.notes)
+    if not options.target:
+        raise DataError(
+            f"{given.nodes.name}: name the target, the column to predict; the columns are "
+            f"{show_list(given.nodes.names)}"
+        )
+    given.nodes.check(options.target, "the target")
+    read, id = _read(given, options, notes, taken=options.target)
+    table = read.nodes
+    named = (*(options.features or ()), *options.categorical, *options.text)
+    found, ignored = find_parts(table, options.split, named)
+    reader, targets = TargetReader.fit(
+        table, options.target, task=options.task, unlabelled=options.unlabelled
+    )
+    parts = _given_parts(given, targets, options) or make_parts(
+        table, options.target, targets, found, options.seed
+    )
+    if options.isolated == "exclude":
+        parts = _without(parts, read.lonely)
+    names = _feature_names(table, options, {id: "id", **_roles(options.target, found)}, ignored)
+    encoder = _fit(table, names, parts.train.any(0).numpy(), options, notes)
+    notes += [*ignored.values(), *targets.notes, *parts.notes]
+    notes += find_leaks(table, encoder.names, targets, parts.train[0].numpy())
+    schema = _schema(read, given, options, encoder, reader, id, tuple(found or ()), notes)
+    features = encoder.transform(table)
+    notes += [note for note in features.notes if note not in notes]
+    attributes = edge_attributes(read, schema.edge_encoder, notes)
+    dataset = nodes_dataset(read, schema, features.x, attributes, targets, parts)
+    notes.append(say_graph(dataset, schema.undirected))
+    return dataset, schema, notes
+
+
+def _graphs(given: GivenGraph, graphs: OpenTable, options: TableOptions) -> First:
+    notes = list(given.notes)
+    if not options.target:
+        raise DataError(
+            f"{graphs.name}: name the target, the column to predict; the columns are "
+            f"{show_list(graphs.names)}"
+        )
+    graphs.check(options.target, "the target")
+    _refuse(options, ("weight", "isolated"), "whole graphs are predicted")
+    graph = find_graph(given.nodes, options.graph)
+    read, id = _read(given, options, notes, taken=(graph,), graph=graph)
+    rows = read_graph_rows(graphs, read.nodes, graph)
+    found, ignored = find_parts(rows.table, options.split, options.target)
+    reader, targets = TargetReader.fit(
+        rows.table, options.target, task=options.task, unlabelled=options.unlabelled
+    )
+    parts = make_parts(rows.table, options.target, targets, found, options.seed)
+    if len(parts.train) > 1:
+        raise DataError(
+            f"{graphs.name}: whole graphs must have one split; {len(parts.train)} folds were found "
+            f"in column {show_list(found or ())}: --drop it, or give a column split"
+        )
+    names = _feature_names(read.nodes, options, {id: "id", graph: "graph"}, {})
+    in_training = parts.train[0].numpy()[rows.of_node]
+    encoder = _fit(read.nodes, names, in_training, options, notes)
+    unused = [n for n in rows.table.columns if n not in {*options.target, *(found or ()), graph}]
+    notes += [*ignored.values(), *targets.notes, *parts.notes]
+    if unused:
+        notes.append(f"{graphs.name}: not used: {show_list(unused)}")
+    schema = _schema(read, given, options, encoder, reader, id, tuple(found or ()), notes, graph)
+    features = encoder.transform(read.nodes)
+    notes += [note for note in features.notes if note not in notes]
+    attributes = edge_attributes(read, schema.edge_encoder, notes)
+    dataset = graphs_dataset(read, schema, features.x, attributes, rows, targets, parts)
+    notes.append(f"{len(dataset.graphs)} graphs, {len(read.ids)} nodes in all")
+    return dataset, schema, notes
+
+
+def _links(given: GivenGraph, graphs: OpenTable | None, options: TableOptions) -> First:
+    notes = list(given.notes)
+    _refuse(
+        options, ("target", "split", "unlabelled", "duplicates", "isolated"), "links are predicted"
+    )
+    if graphs is not None:
+        raise DataError(f"{graphs.name}: a table of graphs goes with targets, not with --task link")
+    if options.edge_features:
+        raise DataError(
+            "--edge-features must be left out where links are predicted: a link that is asked for "
+            "has none"
+        )
+    read, id = _read(given, options, notes, taken=())
+    names = _feature_names(read.nodes, options, {id: "id"}, {})
+    encoder = _fit(read.nodes, names, np.ones(len(read.ids), dtype=bool), options, notes)
+    schema = _schema(read, given, options, encoder, None, id, (), notes)
+    features = encoder.transform(read.nodes)
+    notes += [note for note in features.notes if note not in notes]
+    time = None if options.time is None else edge_times(read.edges, options.time)
+    dataset, more = links_dataset(read, schema, features.x, time, options.seed)
+    return dataset, schema, [*notes, *more]
+
+
+def _with_own_roles(given: GivenGraph, options: TableOptions) -> TableOptions:
+    """What a graph object knows of itself, unless the caller says otherwise."""
+    features = options.features
+    if features is not None:
+        features = tuple(
+            column for name in features for column in given.attributes.get(name, [name])
+        )
+    return replace(
+        options,
+        features=features,
+        target=options.target or given.target if options.task != "link" else options.target,
+        weight=options.weight or given.weight,
+        unlabelled=given.unlabelled if options.unlabelled is None else options.unlabelled,
+        undirected=options.undirected or given.undirected,
+    )
+
+
+def _read(
+    given: GivenGraph,
+    options: TableOptions,
+    notes: list[str],
+    *,
+    taken: Collection[str],
+    graph: str | None = None,
+) -> tuple[ReadGraph, str]:
+    """The nodes that may be of use and all edges; and the column of ids."""
+    names = given.nodes.names
+    given.nodes.check(options.drop, "a column to drop")
+    asked = {*(options.features or ()), *options.categorical, *options.text, *taken}
+    asked |= {options.id, options.split} - {None}  # type: ignore[arg-type]
+    given.nodes.check([name for name in asked if isinstance(name, str)], "a role")
+    clash = sorted(asked & {*options.drop})
+    if clash:
+        raise DataError(f"{given.nodes.name}: column {show(clash[0])} is to be used and dropped")
+    dropped = {*options.drop} | {n for n in names if counts_rows(n) and n not in asked}
+    id = options.id or find_id(given.nodes.name, names, {*taken, *dropped})
+    wanted = [name for name in names if name not in dropped or name == id]
+    if options.features is not None:
+        roles = {id, *asked, *_part_like(names)} | ({graph} if graph else set())
+        unused = [name for name in wanted if name not in roles]
+        dropped |= {*unused}
+        wanted = [name for name in wanted if name not in unused]
+    notes.append(_say_nodes(id, [name for name in names if name in dropped]))
+    table = given.nodes.read(wanted)
+    columns = _edge_columns(given, options, graph)
+    read = read_graph(given, table, id, columns, options.weight, notes)
+    ends = (columns.source, columns.target)
+    if options.source is None and options.edge_target is None:
+        refuse_data_as_header(given.edges, ends, read.ids, table.name)
+    notes.append(say_ends(ends, columns.names, given.edges.names))
+    return read, id
+
+
+def _part_like(names: Sequence[str]) -> list[str]:
+    """Columns that may say the split, by their names."""
+    return [n for n in names if n.lower() in ("split", "fold") or n.lower().endswith("_mask")]
+
+
+def _say_nodes(id: str, unused: Sequence[str]) -> str:
+    text = "nodes: as the graph has them" if id == NODE else f"node ids: column {show(id)}"
+    return f"{text}; not used: {show_list(unused)}" if unused else text
+
+
+def _edge_columns(given: GivenGraph, options: TableOptions, graph: str | None) -> EdgeColumns:
+    opened = given.edges
+    own = (options.weight, options.time, *options.edge_features)
+    others = tuple(dict.fromkeys(name for name in own if name is not None))
+    opened.check(others, "a column of the edges")
+    within = None
+    if graph is not None and not (options.graph is None and graph not in opened.names):
+        within = find_graph(opened, options.graph)
+    taken = {*others, *([within] if within else [])}
+    ends = find_ends(opened.name, opened.names, options.source, options.edge_target, taken)
+    return EdgeColumns(*ends, graph=within, others=others)
+
+
+def _given_parts(given: GivenGraph, targets: Targets, options: TableOptions) -> Parts | None:
+    """The masks that a graph object brings along."""
+    if all(mask is None for mask in given.masks):
+        return None
+    train, val, test = given_masks(given.masks, targets.y, targets.known, options.seed)
+    return Parts(train, val, test, (), (f"split: the masks of the data, {len(train)} of them",))
+
+
+def _without(parts: Parts, lonely: object) -> Parts:
+    kept = ~torch.from_numpy(np.asarray(lonely))
+    return replace(parts, train=parts.train & kept, val=parts.val & kept, test=parts.test & kept)
+
+
+def _roles(target: Sequence[str], parts: Sequence[str] | None) -> dict[str, str]:
+    return {**dict.fromkeys(target, "target"), **dict.fromkeys(parts or (), "split")}
+
+
+def _feature_names(
+    table: Table, options: TableOptions, roles: dict[str, str], ignored: Collection[str]
+) -> list[str]:
+    if options.features is None:
+        names = [n for n in table.columns if n not in roles and n not in ignored]
+        names += [n for n in (*options.categorical, *options.text) if n not in names]
+    else:
+        names = list(dict.fromkeys(options.features))
+    for name in names:
+        if roles.get(name) in ("target", "split"):  # they give the answer away; an id may inform
+            raise DataError(
+                f"{table.name}, column {show(name)}: the target or split cannot be a feature"
+            )
+    for name in (*options.categorical, *options.text):
+        if name not in names:
+            raise DataError(
+                f"{table.name}: categorical and text columns must be features; {show(name)} is not "
+                f"among {show_list(names) or 'them (there are none)'}"
+            )
+    return names
+
+
+def _fit(
+    table: Table, names: Sequence[str], train: object, options: TableOptions, notes: list[str]
+) -> FeatureEncoder:
+    fitted = FeatureEncoder.fit(
+        table,
+        names,
+        np.asarray(train, dtype=bool),
+        categorical=options.categorical,
+        text=options.text,
+    )
+    notes += fitted.notes
+    return fitted.encoder
+
+
+def _schema(
+    read: ReadGraph,
+    given: GivenGraph,
+    options: TableOptions,
+    encoder: FeatureEncoder,
+    targets: TargetReader | None,
+    id: str,
+    parts: tuple[str, ...],
+    notes: list[str],
+    graph: str | None = None,
+) -> TableSchema:
+    edge_encoder = None
+    if options.edge_features:
+        everything = np.ones(read.edges.num_rows, dtype=bool)
+        fitted = FeatureEncoder.fit(read.edges, options.edge_features, everything)
+        notes += [f"edges: {note}" for note in fitted.notes]
+        edge_encoder = fitted.encoder
+        if fitted.left_out:
+            raise DataError(
+                f"{given.edges.name}: edge features must be numbers or a few categories; "
+                f"{show(next(iter(fitted.left_out)))} is neither: leave it out of --edge-features"
+            )
+    columns = _edge_columns(given, options, graph)
+    return TableSchema(
+        encoder=encoder,
+        targets=targets,
+        task="link" if targets is None else targets.task,
+        id=id,
+        source=columns.source,
+        edge_target=columns.target,
+        weight=options.weight,
+        time=options.time,
+        graph=graph,
+        edge_encoder=edge_encoder,
+        parts=parts,
+        undirected=options.undirected,
+        self_loops=options.self_loops,
+        duplicates=options.duplicates,
+    )
+
+
+def _refuse(options: TableOptions, names: Sequence[str], because: str) -> None:
+    default = TableOptions()
+    for name in names:
+        if getattr(options, name) != getattr(default, name):
+            option = name.replace("_", "-")
+            raise DataError(
+                f"--{option} must be left out where {because}; got {getattr(options, name)!r}"
+            )

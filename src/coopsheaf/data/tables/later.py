@@ -1,0 +1,111 @@
+"""Later readings: other tables, or the same ones again, by what the first reading decided."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from coopsheaf.data.errors import DataError
+from coopsheaf.data.messages import show_list
+from coopsheaf.data.tables.assemble import (
+    AnyDataset,
+    ReadGraph,
+    edge_attributes,
+    graphs_dataset,
+    nodes_dataset,
+    read_graph,
+    say_graph,
+)
+from coopsheaf.data.tables.edges import EdgeColumns
+from coopsheaf.data.tables.graph_objects import GivenGraph
+from coopsheaf.data.tables.graph_tables import read_graph_rows
+from coopsheaf.data.tables.inputs import OpenTable
+from coopsheaf.data.tables.parts import Parts, later_parts
+from coopsheaf.data.tables.roles import NODE, SOURCE, TARGET, find_ends, find_id, say_ends
+from coopsheaf.data.tables.schema import TableSchema
+from coopsheaf.data.tables.targets import Targets
+
+Later = tuple[AnyDataset, TableSchema, list[str]]
+
+
+def read_later(given: GivenGraph, graphs: OpenTable | None, schema: TableSchema) -> Later:
+    """Read tables with the columns, encoders and classes of a former reading."""
+    notes = list(given.notes)
+    schema = _at_home(given, schema)
+    read = _read(given, schema, notes)
+    features = schema.encoder.transform(read.nodes)
+    notes += features.notes
+    attributes = edge_attributes(read, schema.edge_encoder, notes)
+    if schema.graph is not None:
+        if graphs is None:
+            raise DataError(
+                f"{given.nodes.name}: the model predicts whole graphs; give the table of graphs, too"
+            )
+        rows = read_graph_rows(graphs, read.nodes, schema.graph)
+        assert schema.targets is not None
+        targets = schema.targets.read(rows.table)
+        parts = later_parts(rows.table, targets, schema.parts or None)
+        dataset = graphs_dataset(read, schema, features.x, attributes, rows, targets, parts)
+        return dataset, schema, [*notes, *targets.notes, *parts.notes]
+    if schema.targets is None:
+        n = len(read.ids)
+        unknown = torch.zeros(n, dtype=torch.bool)
+        targets = Targets(torch.full((n,), torch.nan), unknown, "regression", ())
+        parts = _no_parts(n)
+    else:
+        targets = schema.targets.read(read.nodes)
+        parts = later_parts(read.nodes, targets, schema.parts or None)
+        notes += [*targets.notes, *parts.notes]
+    graph = nodes_dataset(read, schema, features.x, attributes, targets, parts)
+    notes.append(say_graph(graph, schema.undirected))
+    return graph, schema, notes
+
+
+def _at_home(given: GivenGraph, schema: TableSchema) -> TableSchema:
+    """The columns of this table for those that a graph object has and a table has not, or the
+    other way round."""
+    names, ends = given.nodes.names, given.edges.names
+    id = NODE if NODE in names else schema.id
+    if id == NODE and NODE not in names:
+        id = find_id(given.nodes.name, names, schema.encoder.names)
+    source, target = schema.source, schema.edge_target
+    if SOURCE in ends:
+        source, target = SOURCE, TARGET
+    elif source == SOURCE:
+        source, target = find_ends(given.edges.name, ends, None, None)
+    return replace(
+        schema,
+        id=id,
+        source=source,
+        edge_target=target,
+        undirected=schema.undirected or given.undirected,
+    )
+
+
+def _read(given: GivenGraph, schema: TableSchema, notes: list[str]) -> ReadGraph:
+    names = given.nodes.names
+    needed = [schema.id, *schema.encoder.names, *([schema.graph] if schema.graph else [])]
+    given.nodes.check([schema.id], "the id")
+    lacking = [name for name in schema.encoder.names if name not in names]
+    if lacking:
+        raise DataError(
+            f"{given.nodes.name} must have the feature columns of the training table; it lacks "
+            f"{show_list(lacking)} (its columns are {show_list(names)})"
+        )
+    targets = () if schema.targets is None or schema.graph else schema.targets.columns
+    optional = [name for name in (*targets, *schema.parts) if name in names]
+    table = given.nodes.read(list(dict.fromkeys([*needed, *optional])))
+    within = schema.graph if schema.graph in given.edges.names else None
+    others = (schema.weight, *schema.edge_features)
+    used = tuple(dict.fromkeys(name for name in others if name is not None))
+    given.edges.check(used, "a column of the edges")
+    columns = EdgeColumns(schema.source, schema.edge_target, graph=within, others=used)
+    read = read_graph(given, table, schema.id, columns, schema.weight, notes)
+    notes.append(say_ends((columns.source, columns.target), columns.names, given.edges.names))
+    return read
+
+
+def _no_parts(n: int) -> Parts:
+    nothing = torch.zeros(1, n, dtype=torch.bool)
+    return Parts(nothing, nothing, nothing, (), ())
