@@ -198,6 +198,29 @@ def test_edge_weights_are_an_input_if_the_run_had_them(ending: str, tmp_path: Pa
     assert list(describe_run(run)["inputs"]) == ["x", "edge_index", "edge_weight"]
 
 
+@pytest.mark.parametrize(("ending", "weights"), [("pt2", True), ("onnx", False)])
+def test_features_of_edges_are_an_input_by_name(ending: str, weights: bool, tmp_path: Path) -> None:
+    model = small_csnn(edge_channels=2)
+    run = as_run(model, weights=weights)
+    run.info["edge_channels"] = 2
+    path = tmp_path / f"model.{ending}"
+    export_run(run, path)
+    x, edges = odd_graph()
+    attr = torch.randn(edges.shape[1], 2, generator=generator(2))
+    given = (x, edges, torch.rand(edges.shape[1], generator=generator(1)))[: 2 + weights]
+    with torch.no_grad():
+        want = model(*given, edge_attr=attr)
+    if ending == "pt2":
+        got = torch.export.load(path).module()(*given, edge_attr=attr).detach()
+    else:
+        session = onnxruntime.InferenceSession(path.read_bytes())
+        names = ("x", "edge_index", "edge_weight")[: 2 + weights]
+        values = dict(zip((*names, "edge_attr"), (*given, attr), strict=True))
+        got = torch.from_numpy(session.run(None, {k: v.numpy() for k, v in values.items()})[0])
+    torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-6)
+    assert describe_run(run)["inputs"]["edge_attr"] == {"shape": ["m", 2], "dtype": "float32"}
+
+
 # Another Python on whose path the library is not: neither it nor PyG can be imported.
 ELSEWHERE = """
 import json, sys

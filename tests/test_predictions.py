@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 import torch
 from cli.program import SMALL, Program, write_tables
-from train.small import graph_dataset, node_dataset, recipe
+from train.small import graph_dataset, node_dataset, recipe, with_edge_features
 
 from coopsheaf import predict
+from coopsheaf.data.pack import write_pack
+from coopsheaf.predictions import node_outputs
 from coopsheaf.train import load_run, run_data, train
 
 pytest_plugins = ("cli.conftest",)
@@ -52,3 +56,55 @@ def test_other_data_is_refused() -> None:
     run = train(node_dataset(), recipe=recipe(epochs=1))
     with pytest.raises(ValueError, match="predicts whole graphs"):
         predict(run, graph_dataset())
+
+
+def test_features_of_edges_are_seen_and_must_be_as_many() -> None:
+    data = with_edge_features(node_dataset())
+    run = train(data, recipe=recipe(epochs=2))
+    with torch.no_grad():
+        logits = run.model(data.x, data.edge_index, edge_attr=data.edge_attr)
+    assert torch.allclose(node_outputs(run, data), logits, atol=1e-6)
+    message = r"^the data has 0 features of edges; the model was trained with 2$"
+    with pytest.raises(ValueError, match=message):
+        predict(run, node_dataset())
+    with pytest.raises(ValueError, match=r"2 features of edges; the model was trained with 0"):
+        predict(train(node_dataset(), recipe=recipe(epochs=1)), data)
+
+
+def test_runs_on_edges_with_features_from_the_command_line(program: Program) -> None:
+    write_pack(with_edge_features(node_dataset()), "pack")
+    words = ("pack:pack", "--epochs", 3)
+    error = program("train", *words, "--model", "gcn", "--out", "gcn").error
+    assert error.startswith(
+        "gcn cannot use edge features (columns amount, hour); leave them out or"
+    )
+    program.ok("train", *words, *SMALL, "--out", "run")
+    run = load_run(Path("run"))
+    assert run.info["edge_channels"] == run.model.edge_channels == 2
+    rows = program.ok("evaluate", "run").splitlines()
+    scores = [re.findall(r"\d\.\d{4}", row) for row in rows if re.search(r"(train|val|test) ", row)]
+    assert len(scores) == 3
+    assert all(now == then for now, then in scores), "as at training"
+    program.ok("predict", "run", "-o", "out.csv")
+    data = run_data(run).dataset
+    assert predict(run, data).to_csv() == Path("out.csv").read_text("utf-8")
+    program.ok("explain", "run", "--explain", 3)
+    assert Path("run/explorer.html").exists()
+    program.ok("figures", "run", "--output", "figures")
+
+
+def test_runs_that_do_not_say_were_trained_without(tmp_path: Path) -> None:
+    train(node_dataset(), recipe=recipe(epochs=1), out=tmp_path)
+    info = json.loads((tmp_path / "run.json").read_text("utf-8"))
+    assert info.pop("edge_channels") == 0
+    assert "edge features" not in info["identity"]
+    (tmp_path / "run.json").write_text(json.dumps(info), "utf-8")
+    run = load_run(tmp_path)
+    assert node_outputs(run, node_dataset()).shape == (40, 3)
+
+
+def test_a_run_with_features_of_edges_is_another_run(tmp_path: Path) -> None:
+    train(node_dataset(), recipe=recipe(epochs=1), out=tmp_path)
+    data = with_edge_features(node_dataset())
+    with pytest.raises(ValueError, match="holds another run"):
+        train(data, recipe=recipe(epochs=1), out=tmp_path, resume=True)

@@ -5,9 +5,10 @@ Two kinds of file, by their ending:
 * ``.pt2``: a program of PyTorch's own operations; needs PyTorch alone;
 * ``.onnx``: for runtimes such as onnxruntime; needs no PyTorch.
 
-Both take ``x`` ``(n, features)``, ``edge_index`` ``(2, m)`` and, if the run was trained with edge
-weights, ``edge_weight`` ``(m,)``, for any n and m, and return ``(n, outputs)``; a run on whole
-graphs takes one graph and returns ``(1, outputs)``. What the numbers mean is in the file, as JSON
+Both take ``x`` ``(n, features)``, ``edge_index`` ``(2, m)`` and, if the run was trained with them,
+``edge_weight`` ``(m,)`` and, by its name, ``edge_attr`` ``(m, edge features)``, for any n and m,
+and return ``(n, outputs)``; a run on whole graphs takes one graph and returns ``(1, outputs)``.
+What the numbers mean is in the file, as JSON
 (:func:`describe_run`): ``extra_files["coopsheaf.json"]`` of a ``.pt2``, and the entry ``coopsheaf``
 of the metadata of an ``.onnx``.
 """
@@ -59,10 +60,10 @@ def export_run(run: Run, path: Path) -> Exported:
     write = check_choice("the ending of the file", path.suffix, _FORMATS)
     program = make_program(run)
     content, call = write(program, describe_run(run))
-    x, edge_index, *weight = inputs = _example(run, nodes=11, seed=1)
+    example = _example(run, nodes=11, seed=1)
     with torch.no_grad():
-        wanted = run.model(x, edge_index, edge_weight=weight[0] if weight else None)
-    deviation = ((call(*inputs) - wanted).abs().max() / wanted.abs().max().clamp(min=1e-30)).item()
+        wanted = run.model(*example.arguments, **example.named)
+    deviation = ((call(example) - wanted).abs().max() / wanted.abs().max().clamp(min=1e-30)).item()
     if not deviation <= TOLERANCE[wanted.dtype]:
         raise ValueError(
             f"{path}: not written, since its outputs would differ from the network's by "
@@ -79,18 +80,34 @@ class _Portable(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        return self.model(x, EdgeList(edge_index, x.shape[0]), edge_weight=edge_weight)
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None = None,
+        *,
+        edge_attr: Tensor | None = None,
+    ) -> Tensor:
+        inputs = {"edge_weight": edge_weight, "edge_attr": edge_attr}
+        return self.model(x, EdgeList(edge_index, x.shape[0]), **inputs)
+
+
+class _Example(NamedTuple):
+    """What a network is called with."""
+
+    arguments: tuple[Tensor, ...]  # x, edge_index and perhaps edge_weight
+    named: dict[str, Tensor]  # perhaps edge_attr
 
 
 def make_program(run: Run) -> ExportedProgram:
     """The run's network as a graph of PyTorch's own operations, any number of nodes and edges."""
-    inputs = _example(run, nodes=7, seed=0)
-    sizes = ({0: Dim.DYNAMIC}, {1: Dim.DYNAMIC}, {0: Dim.DYNAMIC})[: len(inputs)]
+    inputs, named = _example(run, nodes=7, seed=0)
+    rows, names = {0: Dim.DYNAMIC}, ("x", "edge_index", "edge_weight")[: len(inputs)]
+    sizes = {**dict.fromkeys((*names, *named), rows), "edge_index": {1: Dim.DYNAMIC}}
     try:
         with _quiet(), torch.no_grad():
             program = torch.export.export(
-                _Portable(run.model.eval()), inputs, dynamic_shapes=sizes, strict=False
+                _Portable(run.model.eval()), inputs, named, dynamic_shapes=sizes, strict=False
             )
             program = _decompose(program, _OWN)
     except Exception as error:
@@ -115,6 +132,8 @@ def describe_run(run: Run) -> dict[str, Any]:
     }
     if uses_weights(run):
         inputs["edge_weight"] = {"shape": ["m"], "dtype": dtype}
+    if info.get("edge_channels"):
+        inputs["edge_attr"] = {"shape": ["m", info["edge_channels"]], "dtype": dtype}
     rows = 1 if info["level"] == "graph" else "n"
     stored = info.get("encoder")
     encoder = None if stored is None else FeatureEncoder.from_json(stored)
@@ -174,7 +193,7 @@ def _feature_names(encoder: FeatureEncoder) -> list[str]:
     return names or ["1"]
 
 
-def _example(run: Run, *, nodes: int, seed: int) -> tuple[Tensor, ...]:
+def _example(run: Run, *, nodes: int, seed: int) -> _Example:
     """Inputs that every network takes: edges go both ways, and the last node has none."""
     rng = torch.Generator().manual_seed(seed)
     dtype = next(run.model.parameters()).dtype
@@ -182,10 +201,15 @@ def _example(run: Run, *, nodes: int, seed: int) -> tuple[Tensor, ...]:
     ring = torch.arange(nodes - 1)
     there = torch.stack([ring, (ring + 1) % (nodes - 1)])
     edge_index = torch.cat([there, there.flip(0)], dim=1)
-    if not uses_weights(run):
-        return x, edge_index
-    weight = 0.5 + torch.rand(nodes - 1, generator=rng, dtype=dtype)
-    return x, edge_index, weight.repeat(2)
+    arguments: tuple[Tensor, ...] = (x, edge_index)
+    named = {}
+    if uses_weights(run):
+        weight = 0.5 + torch.rand(nodes - 1, generator=rng, dtype=dtype)
+        arguments = (*arguments, weight.repeat(2))
+    if channels := run.info.get("edge_channels", 0):
+        m = edge_index.shape[1]
+        named["edge_attr"] = torch.randn(m, channels, generator=rng, dtype=dtype)
+    return _Example(arguments, named)
 
 
 def _cannot(run: Run, what: str, error: Exception) -> ValueError:
@@ -261,7 +285,7 @@ def _decompose(program: ExportedProgram, known: dict[str, Callable[..., Any]]) -
 
 # Formats: from a program to the bytes of a file, and a function that runs it.
 
-_Call = Callable[..., Tensor]
+_Call = Callable[[_Example], Tensor]
 
 
 def _write_pt2(program: ExportedProgram, about: dict[str, Any]) -> tuple[bytes, _Call]:
@@ -269,7 +293,7 @@ def _write_pt2(program: ExportedProgram, about: dict[str, Any]) -> tuple[bytes, 
     with _quiet():
         torch.export.save(program, stream, extra_files={METADATA: json.dumps(about)})
     module = program.module()
-    return stream.getvalue(), lambda *inputs: module(*inputs).detach()
+    return stream.getvalue(), lambda given: module(*given.arguments, **given.named).detach()
 
 
 def _write_onnx(program: ExportedProgram, about: dict[str, Any]) -> tuple[bytes, _Call]:
@@ -303,9 +327,9 @@ def _write_onnx(program: ExportedProgram, about: dict[str, Any]) -> tuple[bytes,
     content: bytes = made.model_proto.SerializeToString()
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
 
-    def call(*inputs: Tensor) -> Tensor:
-        given = dict(zip(names, (value.numpy() for value in inputs), strict=True))
-        return torch.from_numpy(session.run(None, given)[0])
+    def call(given: _Example) -> Tensor:
+        values = (value.numpy() for value in (*given.arguments, *given.named.values()))
+        return torch.from_numpy(session.run(None, dict(zip(names, values, strict=True)))[0])
 
     return content, call
 

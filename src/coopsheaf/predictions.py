@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor
 
@@ -83,11 +84,7 @@ def node_outputs(run: Run, dataset: NodeDataset) -> Tensor:
             f"the data has {dataset.num_features} features; the model was trained with "
             f"{run.info['in_channels']}"
         )
-    weight = dataset.edge_weight
-    return infer(
-        run.model,
-        dataset.x,
-        prepared_graph(dataset),
-        edge_weight=None if weight is None else weight.to(dtype),
-        chunk=run.recipe.batch.chunk or CHUNK,
-    )
+    run.check_edge_features(dataset)
+    inputs: dict[str, Any] = dataset.edge_inputs(dtype)
+    chunk = run.recipe.batch.chunk or CHUNK
+    return infer(run.model, dataset.x, prepared_graph(dataset), **inputs, chunk=chunk)

@@ -82,6 +82,25 @@ def check_edge_weight(
     return weight
 
 
+def check_edge_attr(
+    edge_attr: object, num_edges: int, channels: int, other_argument: str, other: Tensor
+) -> Tensor:
+    """Finite features of every edge, of the dtype and on the device of ``other``."""
+    rule = f"(m, {channels}) with m = {num_edges}"
+    features = check_shape("edge_attr", edge_attr, rule, (num_edges, channels))
+    if torch.is_autocast_enabled(other.device.type):
+        features = features.to(other.dtype)
+    check_same("edge_attr", features, other_argument, other)
+    check_finite("edge_attr", features)
+    return features
+
+
+def check_finite(argument: str, value: Tensor) -> None:
+    """No NaN and no infinity, where values can be looked at."""
+    if _readable(value) and not bool(value.detach().isfinite().all()):
+        raise ValueError(f"`{argument}` must be finite; it holds NaN or infinity")
+
+
 def check_batch(batch: object, batch_size: object, num_nodes: int) -> None:
     """The graph of each node: ``(n,)`` integers in ``[0, batch_size)``."""
     if batch_size is not None and not torch.compiler.is_compiling():

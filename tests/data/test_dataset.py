@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from graphs import generator, randn
 from torch import Tensor
 from torch.testing import assert_close
+from torch_geometric.data import Data
 
 from coopsheaf.data.dataset import GraphDataset, NodeDataset, Processing, default_metric
 
@@ -132,3 +135,82 @@ def test_wrong_masks_splits_and_words_are_named() -> None:
         GraphDataset("own", [], data.y, data.y, data.y, "guess", "ap")
     with pytest.raises(ValueError, match="`direction` must be one of"):
         Processing("sideways")
+
+
+def featured(edge_index: list[list[int]], attr: list[list[float]]) -> NodeDataset:
+    return replace(dataset(edge_index), edge_attr=torch.tensor(attr).float(), edge_names=("a", "b"))
+
+
+def edge_features(data: NodeDataset) -> list[tuple[int, int, float, float]]:
+    assert data.edge_attr is not None
+    rows = zip(data.edge_index.T.tolist(), data.edge_attr.tolist(), strict=True)
+    return [(*ends, *values) for ends, values in rows]
+
+
+def test_features_of_edges_go_with_their_edges() -> None:
+    stored = featured([[0, 1, 0, 3], [1, 0, 2, 3]], [[1, 2], [3, 6], [5, 0], [7, 1]])
+    assert stored.edge_channels == 2
+    turned = edge_features(stored.process(Processing("reversed")))
+    assert turned == [(1, 0, 1, 2), (0, 1, 3, 6), (2, 0, 5, 0), (3, 3, 7, 1)]
+    both = edge_features(stored.process(Processing("undirected")))
+    assert both == [(0, 1, 2, 4), (0, 2, 5, 0), (1, 0, 2, 4), (2, 0, 5, 0), (3, 3, 7, 1)]
+    none = edge_features(stored.process(Processing(self_loops="remove")))
+    assert none == [(0, 1, 1, 2), (1, 0, 3, 6), (0, 2, 5, 0)]
+    loops = edge_features(stored.process(Processing(self_loops="add")))
+    assert loops[:3] == none
+    assert loops[3:] == [(0, 0, 0, 0), (1, 1, 0, 0), (2, 2, 0, 0), (3, 3, 7, 1)]
+
+
+def test_parallel_edges_have_the_mean_of_their_features_and_weights_stay_the_largest() -> None:
+    stored = featured([[0, 0, 1], [1, 1, 0]], [[0, 1], [3, 1], [6, 4]])
+    stored = replace(stored, edge_weight=torch.tensor([1.0, 2.0, 3.0]))
+    seen = stored.process(Processing("undirected", "add"))
+    assert edge_features(seen)[:2] == [(0, 1, 3, 2), (1, 0, 3, 2)]
+    assert seen.edge_weight is not None
+    assert seen.edge_weight.tolist() == [3, 3, 1, 1, 1, 1]
+    assert edge_features(seen)[2:] == [(i, i, 0, 0) for i in range(4)]
+
+
+def test_features_of_edges_are_handed_on() -> None:
+    stored = featured([[0], [1]], [[1, 2]])
+    assert torch.equal(stored.to_data().edge_attr, torch.tensor([[1.0, 2.0]]))
+    inputs = stored.edge_inputs(torch.float64)
+    assert inputs["edge_weight"] is None
+    assert_close(inputs["edge_attr"], torch.tensor([[1.0, 2.0]], dtype=torch.float64))
+    assert list(dataset([[0], [1]]).edge_inputs(torch.float64)) == ["edge_weight"]
+
+
+def test_features_of_edges_must_fit() -> None:
+    plain = dataset([[0, 1], [1, 2]])
+    wrong = [
+        (torch.ones(3, 1), r"`edge_attr` must have shape \(m, k\) with m = 2; got \(3, 1\)"),
+        (torch.ones(2), r"`edge_attr` must have shape \(m, k\) with m = 2; got \(2,\)"),
+        (torch.ones(2, 0), "`edge_attr` must have a column or more"),
+        (torch.ones(2, 1).long(), "`edge_attr` must have a floating point dtype"),
+        (torch.tensor([[1.0], [float("nan")]]), "`edge_attr` must be finite"),
+    ]
+    for attr, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            replace(plain, edge_attr=attr)
+    with pytest.raises(ValueError, match="`edge_names` must name the 1 columns"):
+        replace(plain, edge_attr=torch.ones(2, 1), edge_names=("a", "b"))
+
+
+def test_all_graphs_have_features_of_edges_or_none() -> None:
+    def graph(attr: Tensor | None) -> Data:
+        edges = torch.tensor([[0, 1], [1, 0]])
+        return Data(x=randn(2, 3), edge_index=edges, edge_attr=attr, y=torch.ones(1, 1))
+
+    def many(*attrs: Tensor | None) -> GraphDataset:
+        part = torch.arange(1)
+        graphs = [graph(attr) for attr in attrs]
+        return GraphDataset("own", graphs, part, part, part, "regression", "mae")
+
+    assert many(torch.ones(2, 4), torch.ones(2, 4)).edge_channels == 4
+    assert many(None, None).edge_channels == 0
+    assert many(torch.ones(2, 4).long()).edge_channels == 0, "codes are no features"
+    for second in (None, torch.ones(2, 3)):
+        with pytest.raises(ValueError, match=r"must all have 4 features of edges.*graph 1 has"):
+            many(torch.ones(2, 4), second)
+    with pytest.raises(ValueError, match=r"`graphs\[0\].edge_attr` must have shape \(m, k\)"):
+        many(torch.ones(3, 4))

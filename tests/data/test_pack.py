@@ -25,13 +25,14 @@ DATASETS = {
         "mine", torch.randn(4, 2), torch.tensor([[0, 1, 1], [1, 1, 0]]), torch.randn(4, 3),
         *torch.eye(3, 4).bool()[:, None], "multilabel", "ap", ("a", "b", "c"), ("w", "x", "y", "z"),
         torch.rand(3), "abc", Processing("reversed", "keep", "raw"), "a remark",
+        torch.randn(3, 2), ("amount", "hour"),
     ),
     "no-edges": NodeDataset(
         "empty", torch.randn(3, 2), torch.empty(2, 0, dtype=torch.int64), torch.tensor([0, 1, 0]),
         *torch.eye(3).bool()[:, None], "binary", "accuracy",
     ),
 }  # fmt: skip
-TENSORS = ("x", "edge_index", "y", "train", "val", "test", "edge_weight")
+TENSORS = ("x", "edge_index", "y", "train", "val", "test", "edge_weight", "edge_attr")
 
 
 @pytest.fixture
@@ -49,7 +50,17 @@ def test_what_is_written_comes_back(name: str, tmp_path: Path) -> None:
         if want is not None:
             assert want.dtype == got.dtype
             assert torch.equal(want, got)
-    for field in ("name", "task", "metric", "class_names", "node_ids", "processing", "remark"):
+    words = (
+        "name",
+        "task",
+        "metric",
+        "class_names",
+        "node_ids",
+        "edge_names",
+        "processing",
+        "remark",
+    )
+    for field in words:
         assert getattr(packed, field) == getattr(dataset, field)
     assert packed.checksum == dataset.checksum or (
         not dataset.checksum and len(packed.checksum) == 64
@@ -216,3 +227,11 @@ def test_edges_that_point_outside_are_refused(name: str, folder: Path) -> None:
     rewrite(folder, name, array)
     with pytest.raises(DataError, match="its lists of edges do not fit 42 nodes and each other"):
         read_pack(folder)
+
+
+def test_packs_that_do_not_know_of_features_of_edges_are_read(folder: Path) -> None:
+    meta = json.loads((folder / "meta.json").read_text("utf-8"))
+    assert meta.pop("edge_names") == []
+    (folder / "meta.json").write_text(json.dumps(meta), "utf-8")
+    assert read_pack(folder).edge_attr is None
+    assert read_pack(folder).edge_names == ()

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor, nn
 from torch.testing import assert_close
-from train.small import graph_dataset, node_dataset, recipe
+from train.small import graph_dataset, node_dataset, recipe, with_edge_features
 
-from coopsheaf import CSNN
+from coopsheaf import CSNN, Graph
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.pack import read_pack, write_pack
+from coopsheaf.nn import record_maps
 from coopsheaf.scale.feeds import BatchFeed, make_batch_feed
 from coopsheaf.train.batches import BatchConfig
 from coopsheaf.train.build import build_model
@@ -46,6 +48,7 @@ def weighted(dataset: NodeDataset) -> NodeDataset:
 
 DATA = node_dataset(n=60)
 WEIGHTED = weighted(DATA)
+FEATURED = with_edge_features(WEIGHTED)
 
 
 def feed(config: BatchConfig, dataset: NodeDataset = DATA, **options: Any) -> BatchFeed:
@@ -252,3 +255,47 @@ def test_the_model_is_that_of_the_recipe() -> None:
     assert isinstance(build_model(settings, DATA), CSNN)
     assert isinstance(make_feed(DATA, 0, settings, CPU), BatchFeed)
     assert isinstance(make_feed(DATA, 0, recipe(), CPU), NodeFeed)
+
+
+@EACH
+def test_with_a_halo_steps_on_edges_with_features_are_exact(kind: str) -> None:
+    net = model(learner="sage-node-norm", edge_channels=2).eval()
+    source = feed(HALOS[kind], FEATURED)
+    whole = NodeFeed(FEATURED, 0, device=CPU, dtype=torch.float64).forward(net)
+    for batch, (logits, _) in zip(source.batches(net, 0), source.steps(net, 0), strict=True):
+        assert_close(logits, whole[batch.nodes], rtol=0, atol=1e-10)
+
+
+@EACH
+def test_a_part_is_given_the_means_of_the_whole_graph(kind: str) -> None:
+    """Also without a halo, and of samples: the maps of the first layer are exact."""
+    net, source = model(edge_channels=2).eval(), feed(KINDS[kind], FEATURED)
+    with record_maps(net) as maps:
+        NodeFeed(FEATURED, 0, device=CPU, dtype=torch.float64).forward(net)
+        next(source.steps(net, 0))
+    nodes = next(source.batches(net, 0)).subgraph.nodes
+    assert len(nodes) < FEATURED.num_nodes
+    for whole, part in zip(maps[0], maps[2], strict=True):  # two layers each
+        assert_close(part.scale, whole.scale[nodes], rtol=0, atol=1e-12)
+
+
+@EACH
+def test_evaluation_sees_the_features_of_all_edges(kind: str) -> None:
+    net = model(learner="sage-projected", edge_channels=2).eval()
+    want = NodeFeed(FEATURED, 0, device=CPU, dtype=torch.float64).outputs(net)
+    got = feed(replace(KINDS[kind], chunk=13), FEATURED).outputs(net)
+    for part, (logits, _) in want.items():
+        assert_close(got[part][0], logits, rtol=0, atol=1e-10)
+
+
+def test_ones_own_network_is_given_the_rows_of_the_edges_of_a_part() -> None:
+    class Own(nn.Module):
+        def forward(self, x: Tensor, graph: Graph, edge_attr: Tensor, **rest: object) -> Tensor:
+            self.seen = edge_attr
+            return x
+
+    net, source = Own(), feed(KINDS["nodes"], FEATURED)
+    next(source.steps(net, 0))
+    edges = next(source.batches(net, 0)).subgraph.edge
+    assert FEATURED.edge_attr is not None
+    assert torch.equal(net.seen, FEATURED.edge_attr.double()[edges])

@@ -134,3 +134,17 @@ def test_networks_without_a_halo_are_refused() -> None:
         halo_hops(PlainMLP(5, 4, 2, 2))
     with pytest.raises(ValueError, match="a LayerNorm in them averages over all nodes"):
         halo_hops(CSNN(5, 4, 1, 2, learner=GraphNormSAGELearner(4, 2)))
+
+
+@pytest.mark.parametrize("name", [*ODD_GRAPHS, *SPARSE])
+def test_the_halo_gives_exact_outputs_with_features_of_edges(name: str) -> None:
+    """Edges out of a node are no part of its halo, and yet its learners see their mean."""
+    n, edges = {**ODD_GRAPHS, **SPARSE}[name]
+    torch.manual_seed(0)
+    model = CSNN(5, 4, 1, 2, stalk_dim=2, edge_channels=2).double().eval()
+    graph, x, attr = Graph(edges, n), randn(n, 5), randn(edges.shape[1], 2, seed=1)
+    nodes = torch.randperm(n, generator=generator(2))[: max(1, n // 12)]
+    with torch.no_grad():
+        whole = model(x, graph, edge_attr=attr)
+        got = forward_at(model, x, graph, nodes, edge_attr=attr)
+    assert_close(got, whole[nodes], rtol=0, atol=1e-10)

@@ -22,6 +22,7 @@ from coopsheaf.nn import (
     MLPLearner,
     NodeNormSAGELearner,
     ProjectedSAGELearner,
+    edge_means,
     record_maps,
 )
 from coopsheaf.nn.learners import MLP
@@ -264,3 +265,27 @@ def test_rows_are_summed_in_any_precision() -> None:
 def test_bad_input(model: CSNN, options, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         infer(model, torch.randn(N, 5), GRAPH, **options)
+
+
+@pytest.mark.parametrize("learner", RECIPES, ids=str)
+def test_learners_see_the_features_of_edges_chunk_by_chunk(learner, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = CSNN(5, 4, 2, 3, learner=learner, edge_channels=2).double()
+    x, attr = randn(N, 5), randn(GRAPH.num_edges, 2, seed=1)
+    want = whole(model, x, GRAPH, edge_attr=attr)
+    for given in (attr, edge_means(GRAPH, attr)):
+        got = infer(model, x, GRAPH, edge_attr=given, chunk=16, scratch=tmp_path)
+        assert_close(got, want, rtol=0, atol=1e-10)
+
+
+def test_features_of_edges_are_checked() -> None:
+    x, attr = randn(N, 5), randn(GRAPH.num_edges, 2)
+    model = CSNN(5, 4, 1, 2, edge_channels=2).double()
+    with pytest.raises(ValueError, match=r"`edge_attr` must have shape \(m, 2\): CSNN was built"):
+        infer(model, x, GRAPH)
+    with pytest.raises(ValueError, match=r"`edge_attr` must have shape \(m, 2\) with m = 300"):
+        infer(model, x, GRAPH, edge_attr=attr[1:])
+    with pytest.raises(ValueError, match="`edge_attr` must be None: CSNN was built without"):
+        infer(CSNN(5, 4, 1, 2).double(), x, GRAPH, edge_attr=attr)
+    with pytest.raises(ValueError, match="PlainGCN does not use edge features"):
+        infer(PlainGCN(5, 4, 1, 2).double(), x, GRAPH, edge_attr=attr)

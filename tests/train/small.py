@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -27,6 +28,11 @@ def node_dataset(n: int = 40, task: str = "multiclass", splits: int = 2) -> Node
         "small", x, edge_index, target, parts < 0.5, (parts >= 0.5) & (parts < 0.75), parts >= 0.75,
         task, metric, checksum="abc",
     )  # fmt: skip
+
+
+def with_edge_features(dataset: NodeDataset) -> NodeDataset:
+    attr = torch.randn(dataset.num_edges, 2, generator=generator(5))
+    return replace(dataset, edge_attr=attr, edge_names=("amount", "hour"))
 
 
 def graph_dataset(count: int = 24) -> GraphDataset:

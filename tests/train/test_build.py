@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
-from train.small import graph_dataset, node_dataset, recipe
+from train.small import graph_dataset, node_dataset, recipe, with_edge_features
 
 from coopsheaf.train.build import Rescaled, build_model
+from coopsheaf.train.recipe import default_recipe
 
 
 class Given(nn.Module):
@@ -60,3 +61,24 @@ def test_precision_and_level_come_from_recipe_and_data() -> None:
     whole = build_model(replace(double), graph_dataset())
     graph = graph_dataset().graphs[0]
     assert whole.eval()(graph.x.double(), graph.edge_index).shape == (1, 2)
+
+
+def test_features_of_edges_are_a_size_of_the_network() -> None:
+    model = build_model(recipe(), with_edge_features(node_dataset()))
+    assert model.edge_channels == 2
+    assert build_model(recipe(), node_dataset()).edge_channels == 0
+
+
+def test_a_model_that_cannot_use_features_of_edges_names_columns_and_models() -> None:
+    data = with_edge_features(node_dataset())
+    message = (
+        r"^gcn cannot use edge features \(columns amount, hour\); leave them out or choose csnn or "
+        r"csnn-random$"
+    )
+    with pytest.raises(ValueError, match=message):
+        build_model(default_recipe("gcn"), data)
+    with pytest.raises(ValueError, match=r"gcn cannot use edge features \(2 columns\)"):
+        build_model(default_recipe("gcn"), replace(data, edge_names=()))
+    many = replace(data, edge_attr=torch.ones(data.num_edges, 7), edge_names=tuple("abcdefg"))
+    with pytest.raises(ValueError, match=r"\(columns a, b, c, d, e, \.\.\.\)"):
+        build_model(default_recipe("gcn"), many)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
-from train.small import graph_dataset, node_dataset
+from train.small import graph_dataset, node_dataset, with_edge_features
 
 from coopsheaf.data.dataset import PARTS
 from coopsheaf.sheaves.graph import Graph
@@ -74,3 +74,36 @@ def test_every_graph_is_evaluated_once_with_its_own_target() -> None:
         assert torch.equal(y, torch.cat([graph.y for graph in graphs]))
         torch.testing.assert_close(logits, torch.stack([graph.x.sum(0) for graph in graphs]))
     assert tuple(feed.outputs(Watcher())) == PARTS
+
+
+class Seen(nn.Module):
+    """Keeps the features of edges that it is given."""
+
+    def forward(self, x: Tensor, graph: Graph, edge_attr: Tensor | None = None, **rest: object) -> Tensor:  # fmt: skip
+        self.seen = (graph, edge_attr)
+        return x
+
+
+def test_features_of_edges_reach_the_network() -> None:
+    data, model = with_edge_features(node_dataset()), Seen()
+    NodeFeed(data, 0, device=CPU, dtype=torch.float64).forward(model)
+    assert data.edge_attr is not None
+    assert torch.equal(model.seen[1], data.edge_attr.double())
+
+
+def test_features_of_edges_of_many_graphs_reach_the_network() -> None:
+    data, model = graph_dataset(), Seen()
+    for number, graph in enumerate(data.graphs):
+        graph.edge_attr = (graph.edge_index[:1].T + 100 * number).double()
+    data = replace(data)
+    feed = GraphFeed(data, batch_size=50, seed=0, device=CPU, dtype=torch.float32)
+    list(feed.steps(model, 0))
+    graph, attr = model.seen
+    assert attr.dtype == torch.float32
+    own = attr[:, 0] % 100  # the source of every edge, as its own graph counts
+    number = (attr[:, 0] // 100).long()
+    assert set(number.tolist()) == set(data.train.tolist())
+    for one in data.train.tolist():
+        here = number == one
+        shift = (graph.source[here] - own[here]).unique()
+        assert len(shift) == 1, "rows stay with their edges"

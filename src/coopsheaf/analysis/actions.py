@@ -143,7 +143,8 @@ def read_actions(
             of the four.
         draws: of the actions of a CO-GNN; a CSNN does not draw.
         seed: of the draws.
-        inputs: ``batch``, ``batch_size``, ``pe`` or ``edge_weight``, as the network takes them.
+        inputs: ``batch``, ``batch_size``, ``pe``, ``edge_weight`` or ``edge_attr``, as the network
+            takes them.
     """
     network = cooperative_network(model)
     threshold = None if threshold is None else _check_threshold("threshold", threshold)

@@ -105,7 +105,8 @@ def energy_by_layer(
         x: ``(n, in_channels)``.
         edge_index: ``(2, m)``, or a :class:`~coopsheaf.Graph`.
         normalization: as in :func:`feature_energy`.
-        inputs: ``batch``, ``batch_size``, ``pe`` or ``edge_weight``, as the network takes them.
+        inputs: ``batch``, ``batch_size``, ``pe``, ``edge_weight`` or ``edge_attr``, as the network
+            takes them.
     """
     graph = as_graph(edge_index, x.shape[0])
     with torch.no_grad():

@@ -188,7 +188,7 @@ def explain_node(
         top: for how many nodes to look for paths.
         max_hops: length of the longest path looked for; by default as far as the network reaches
             (two hops per layer for CSNN, one for CO-GNN).
-        inputs: ``pe`` or ``edge_weight``, as the network takes them.
+        inputs: ``pe``, ``edge_weight`` or ``edge_attr``, as the network takes them.
     """
     graph = as_graph(edge_index, x.shape[0])
     node = int(check_nodes("node", check_int("node", node, minimum=0), graph.num_nodes))

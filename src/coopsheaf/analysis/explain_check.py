@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from coopsheaf.analysis.explain import Explanation, largest, steady_actions
 from coopsheaf.analysis.probing import evaluating
 from coopsheaf.checks import check_int
+from coopsheaf.nn.edge_features import EdgeMeans
 from coopsheaf.sheaves.graph import Graph, as_graph
 
 
@@ -94,9 +95,13 @@ def check_explanation(
         top: how many of the nodes with the largest attribution.
         sample: how many others at most.
         seed: of the others.
-        inputs: ``pe`` or ``edge_weight``, as the network takes them.
+        inputs: ``pe``, ``edge_weight`` or ``edge_attr``, as the network takes them.
     """
     graph = as_graph(edge_index, x.shape[0])
+    if isinstance(inputs.get("edge_attr"), EdgeMeans):
+        raise ValueError(
+            "`edge_attr` must have a row per edge, of which some are cut; got means at the nodes"
+        )
     check_int("top", top, minimum=1)
     check_int("sample", sample, minimum=0)
     check_int("seed", seed, minimum=0)
@@ -124,8 +129,9 @@ def check_explanation(
             keep = (graph.source != j) & (graph.target != j)
             rest = Graph(graph.edge_index[:, keep], graph.num_nodes)
             options = dict(inputs)
-            if options.get("edge_weight") is not None:
-                options["edge_weight"] = options["edge_weight"][keep]
+            for name in ("edge_weight", "edge_attr"):
+                if isinstance(options.get(name), Tensor):
+                    options[name] = options[name][keep]
             cut.append(whole - score(x, rest, options))
     return ExplanationCheck(
         nodes=nodes,

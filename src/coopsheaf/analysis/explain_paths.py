@@ -91,7 +91,7 @@ def strongest_paths(
         sources: where they may begin; anywhere if not given.
         count: how many at most.
         max_hops: length of the longest; by default as far as the network reaches.
-        inputs: ``pe`` or ``edge_weight``, as the network takes them.
+        inputs: ``pe``, ``edge_weight`` or ``edge_attr``, as the network takes them.
     """
     graph = as_graph(edge_index, x.shape[0])
     node = int(check_nodes("node", check_int("node", node, minimum=0), graph.num_nodes))

@@ -132,7 +132,8 @@ def influence(
         probes: number of random sign vectors per target, at least 2; exact if not given, or if
             there are not more channels than probes.
         seed: of the random signs.
-        inputs: ``batch``, ``batch_size``, ``pe`` or ``edge_weight``, as the network takes them.
+        inputs: ``batch``, ``batch_size``, ``pe``, ``edge_weight`` or ``edge_attr``, as the network
+            takes them.
 
     Cost: a backward pass per target and channel, or per target and probe.
     """
@@ -180,7 +181,7 @@ def influence_by_hop(
         seed: of the targets drawn and of the random signs.
         flow: in which direction distances are counted, as in :func:`hop_distances`.
         max_hops: how far to tell distances apart.
-        inputs: ``batch``, ``pe`` or ``edge_weight``, as the network takes them.
+        inputs: ``batch``, ``pe``, ``edge_weight`` or ``edge_attr``, as the network takes them.
     """
     graph = as_graph(edge_index, x.shape[0])
     leaf, out = trace(model, x, graph, at=at, wrt=wrt, inputs=inputs)

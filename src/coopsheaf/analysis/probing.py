@@ -90,7 +90,8 @@ def layer_features(
         model: a network of the registry.
         x: ``(n, in_channels)``.
         edge_index: ``(2, m)``, or a :class:`~coopsheaf.Graph`.
-        inputs: ``batch``, ``batch_size``, ``pe`` or ``edge_weight``, as the network takes them.
+        inputs: ``batch``, ``batch_size``, ``pe``, ``edge_weight`` or ``edge_attr``, as the network
+            takes them.
 
     Returns:
         T + 1 tensors ``(n, ...)``, with gradients if x has them.
@@ -109,7 +110,11 @@ def layer_features(
         with torch.no_grad():
             model(x, edge_index, **inputs)  # a network checks its own arguments
         graph = edge_index if isinstance(edge_index, Graph) else Graph(edge_index, x.shape[0])
-        inside = {key: value for key, value in inputs.items() if key != "batch_size"}
+        inside = {
+            key: value
+            for key, value in inputs.items()
+            if key != "batch_size" and value is not None  # not all networks know all arguments
+        }
         with ExitStack() as stack:
             for layer in dict.fromkeys(_layers(model)):
                 stack.callback(layer.register_forward_pre_hook(remember).remove)

@@ -80,7 +80,7 @@ def layer_spectra(
         edge_index: ``(2, m)``, or a :class:`~coopsheaf.Graph`.
         centre: of the nodes to look at; by default the one with the most edges.
         size: rows of the matrices, at least d.
-        inputs: ``pe`` or ``edge_weight``, as the network takes them.
+        inputs: ``pe``, ``edge_weight`` or ``edge_attr``, as the network takes them.
     """
     network = cooperative_network(model)
     if not isinstance(network, CSNN):

@@ -64,9 +64,11 @@ def write_report(command: args.Report, reference: Reference) -> int:
 
 def models() -> int:
     """One line per model; nothing is folded, so that it can be searched."""
-    rows: list[tuple[str, ...]] = [("name", "inductive", "directed", "graphs", "weights", "what")]
+    head = ("name", "inductive", "directed", "graphs", "weights", "features", "what")
+    rows: list[tuple[str, ...]] = [head]
     for name, info in MODELS.items():
-        flags = (info.inductive, info.directed, info.graph_level, info.edge_weight)
+        kinds = (info.inductive, info.directed, info.graph_level)
+        flags = (*kinds, info.edge_weight, info.edge_attr)
         what = info.description + (f" ({info.paper})" if info.paper else "")
         rows.append((name, *("yes" if flag else "-" for flag in flags), what))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -76,6 +78,7 @@ def models() -> int:
     sys.stdout.write(
         "\ninductive: works on other graphs than it was trained on; "
         "directed: the direction of edges counts;\n"
-        "graphs: outputs for whole graphs; weights: uses edge weights.\n"
+        "graphs: outputs for whole graphs; weights: uses edge weights; "
+        "features: uses features of edges.\n"
     )
     return 0

@@ -15,6 +15,7 @@ from torch_geometric.utils import (
 )
 
 from coopsheaf.checks import check_choice
+from coopsheaf.tensor_checks import check_finite, check_shape
 
 PARTS = ("train", "val", "test")
 TASKS = {
@@ -98,6 +99,8 @@ class NodeDataset:
         checksum: sha256 of what was read, in hexadecimal; empty if generated in memory.
         processing: what was done to the stored graph.
         remark: what a table must say beside the numbers, such as "substitute features".
+        edge_attr: ``(m, k)`` features of the edges, finite; for networks that can use them.
+        edge_names: names of the k columns of ``edge_attr``, or none.
     """
 
     name: str
@@ -115,10 +118,18 @@ class NodeDataset:
     checksum: str = ""
     processing: Processing = field(default_factory=Processing)
     remark: str = ""
+    edge_attr: Tensor | None = None
+    edge_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_choice("task", self.task, TASKS)
         check_choice("metric", self.metric, METRICS)
+        _check_edge_attr("edge_attr", self.edge_attr, self.num_edges)
+        if self.edge_names and len(self.edge_names) != self.edge_channels:
+            raise ValueError(
+                f"`edge_names` must name the {self.edge_channels} columns of `edge_attr`, or be "
+                f"empty; got {len(self.edge_names)}"
+            )
         n = self.num_nodes
         for name in PARTS:
             mask = getattr(self, name)
@@ -152,6 +163,11 @@ class NodeDataset:
         return self.x.shape[1]
 
     @property
+    def edge_channels(self) -> int:
+        """Number of features of an edge; 0 if edges have none."""
+        return 0 if self.edge_attr is None else self.edge_attr.shape[1]
+
+    @property
     def num_splits(self) -> int:
         return self.train.shape[0]
 
@@ -164,26 +180,26 @@ class NodeDataset:
 
     def process(self, processing: Processing) -> NodeDataset:
         """The graph that a model sees; call it once, on the graph as stored."""
-        edge_index, weight = self.edge_index, self.edge_weight
-        if processing.direction == "reversed":
-            edge_index = edge_index.flip(0)
-        elif processing.direction == "undirected":
-            edge_index = torch.cat([edge_index, edge_index.flip(0)], dim=1)
-            weight = None if weight is None else weight.repeat(2)
-            edge_index, weight = _merge(edge_index, weight, self.num_nodes)
-        if processing.self_loops == "remove":
-            edge_index, weight = remove_self_loops(edge_index, weight)
-        elif processing.self_loops == "add":
-            edge_index, weight = add_remaining_self_loops(
-                edge_index, weight, num_nodes=self.num_nodes
-            )
+        edge_index, weight, attr = _process_edges(
+            (self.edge_index, self.edge_weight, self.edge_attr), processing, self.num_nodes
+        )
         return replace(
             self,
             x=_process_features(self.x, processing.features),
             edge_index=edge_index,
             edge_weight=weight,
+            edge_attr=attr,
             processing=processing,
         )
+
+    def edge_inputs(
+        self, dtype: torch.dtype, device: torch.device | None = None
+    ) -> dict[str, Tensor | None]:
+        """What a network is told of the edges, by the names of its arguments."""
+        weight, attr = self.edge_weight, self.edge_attr
+        inputs = {"edge_weight": None if weight is None else weight.to(device, dtype)}
+        # Networks that are not ours need not know of features of edges.
+        return inputs if attr is None else inputs | {"edge_attr": attr.to(device, dtype)}
 
     @property
     def has_self_loops(self) -> bool:
@@ -205,6 +221,7 @@ class NodeDataset:
             x=self.x,
             edge_index=self.edge_index,
             edge_weight=self.edge_weight,
+            edge_attr=self.edge_attr,
             y=self.y,
             train_mask=self.train[split],
             val_mask=self.val[split],
@@ -219,7 +236,8 @@ class GraphDataset:
     Args:
         name: the registry's name.
         graphs: PyG ``Data`` with ``x``, ``edge_index`` and ``y`` of shape ``(1, k)``, or ``(1,)``
-            class numbers of a multiclass task.
+            class numbers of a multiclass task. A floating point ``edge_attr (m, k)``, which all of
+            them have or none, is features of edges; integers are codes, which no network is given.
         train, val, test: positions of the graphs of each part.
         task, metric, class_names, checksum, processing, remark: as in :class:`NodeDataset`.
     """
@@ -239,10 +257,31 @@ class GraphDataset:
     def __post_init__(self) -> None:
         check_choice("task", self.task, TASKS)
         check_choice("metric", self.metric, METRICS)
+        for number, graph in enumerate(self.graphs):
+            attr = _edge_features(graph)
+            found = 0 if attr is None else attr.shape[-1]
+            if found != self.edge_channels:
+                raise ValueError(
+                    f"`graphs` must all have {self.edge_channels} features of edges, as the first; "
+                    f"graph {number} has {found}"
+                )
+            if attr is not None:
+                _check_edge_attr(f"graphs[{number}].edge_attr", attr, graph.edge_index.shape[1])
 
     @property
     def num_features(self) -> int:
         return self.graphs[0].x.shape[1]
+
+    @property
+    def edge_channels(self) -> int:
+        """Number of features of an edge; 0 if edges have none."""
+        attr = _edge_features(self.graphs[0]) if self.graphs else None
+        return 0 if attr is None else attr.shape[-1]
+
+    @property
+    def edge_names(self) -> tuple[str, ...]:
+        """Nobody has named the features of the edges."""
+        return ()
 
     @property
     def out_channels(self) -> int:
@@ -256,13 +295,55 @@ class GraphDataset:
         return 1
 
 
+_EdgeTensors = tuple[Tensor, Tensor | None, Tensor | None]  # edge_index, edge_weight, edge_attr
+
+
+def _process_edges(edges: _EdgeTensors, processing: Processing, num_nodes: int) -> _EdgeTensors:
+    """Edges, weights and features of the graph that a model sees."""
+    edge_index, weight, attr = edges
+    if processing.direction == "reversed":
+        edge_index = edge_index.flip(0)
+    elif processing.direction == "undirected":
+        edge_index = torch.cat([edge_index, edge_index.flip(0)], dim=1)
+        weight = None if weight is None else weight.repeat(2)
+        attr = None if attr is None else attr.repeat(2, 1)
+        edge_index, weight, attr = _merge(edge_index, weight, attr, num_nodes)
+    if processing.self_loops == "remove":
+        keep = edge_index[0] != edge_index[1]
+        weight, attr = (None if part is None else part[keep] for part in (weight, attr))
+        edge_index = edge_index[:, keep]
+    elif processing.self_loops == "add":
+        if attr is not None:  # the order of the edges is the same in both calls
+            _, attr = add_remaining_self_loops(edge_index, attr, 0.0, num_nodes)
+        edge_index, weight = add_remaining_self_loops(edge_index, weight, num_nodes=num_nodes)
+    return edge_index, weight, attr
+
+
 def _merge(
-    edge_index: Tensor, weight: Tensor | None, num_nodes: int
-) -> tuple[Tensor, Tensor | None]:
-    """Each edge once; the larger of two weights."""
-    if weight is None:
-        return coalesce(edge_index, num_nodes=num_nodes), None
-    return coalesce(edge_index, weight, num_nodes=num_nodes, reduce="max")
+    edge_index: Tensor, weight: Tensor | None, attr: Tensor | None, num_nodes: int
+) -> _EdgeTensors:
+    """Each edge once; the larger of two weights, the mean of features."""
+    once: Tensor = coalesce(edge_index, num_nodes=num_nodes)
+    if weight is not None:
+        weight = coalesce(edge_index, weight, num_nodes=num_nodes, reduce="max")[1]
+    if attr is not None:
+        attr = coalesce(edge_index, attr, num_nodes=num_nodes, reduce="mean")[1]
+    return once, weight, attr
+
+
+def _edge_features(graph: Data) -> Tensor | None:
+    """The features of the edges of a graph; integers are codes, of which nobody can take means."""
+    attr = graph.edge_attr
+    return attr if attr is not None and attr.is_floating_point() else None
+
+
+def _check_edge_attr(argument: str, edge_attr: Tensor | None, num_edges: int) -> None:
+    if edge_attr is None:
+        return
+    check_shape(argument, edge_attr, f"(m, k) with m = {num_edges}", (num_edges, None))
+    if edge_attr.shape[1] == 0:
+        raise ValueError(f"`{argument}` must have a column or more, or be None; got none")
+    check_finite(argument, edge_attr)
 
 
 def _process_features(x: Tensor, kind: str) -> Tensor:

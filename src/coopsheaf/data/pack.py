@@ -30,7 +30,7 @@ from coopsheaf.sheaves.graph import CSR, Graph
 FORMAT, VERSION = "coopsheaf-pack", 1
 PREFIX = "pack:"
 _LISTS = ("by_target", "by_source")
-_TENSORS = ("x", "edge_index", "y", "train", "val", "test", "edge_weight")
+_TENSORS = ("x", "edge_index", "y", "train", "val", "test", "edge_weight", "edge_attr")
 _WORDS = ("name", "task", "metric", "checksum", "remark")
 
 
@@ -105,6 +105,7 @@ def write_pack(dataset: NodeDataset, folder: str | Path, *, force: bool = False)
             "checksum": dataset.checksum or _digest(files),
             "class_names": list(dataset.class_names),
             "node_ids": list(dataset.node_ids),
+            "edge_names": list(dataset.edge_names),
             "processing": asdict(dataset.processing),
             "files": files,
         }
@@ -149,6 +150,7 @@ def read_pack(folder: str | Path) -> PackedDataset:
             **{word: meta[word] for word in _WORDS},
             class_names=tuple(map(str, meta["class_names"])),
             node_ids=tuple(map(str, meta["node_ids"])),
+            edge_names=tuple(map(str, meta.get("edge_names", ()))),  # older packs have none
             processing=Processing(**meta["processing"]),
             graph=graph,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +13,12 @@ from coopsheaf.checks import check_int, check_probability
 from coopsheaf.models.network import Network, make_act, make_norm, make_readout
 from coopsheaf.nn.csnn_conv import CSNNConv
 from coopsheaf.nn.dropout import dropout
+from coopsheaf.nn.edge_features import EdgeFeatures, EdgeMeans, edge_means
 from coopsheaf.nn.learners import LEARNER_CHANNELS, LEARNER_LAYERS, LearnerRecipe, make_recipe
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.eager import is_plain_eager
 from coopsheaf.sheaves.orthogonal import Orthogonal, Scale
+from coopsheaf.tensor_checks import check_shape
 
 
 class CSNN(Network):
@@ -31,6 +34,18 @@ class CSNN(Network):
     with one learned :math:`\varepsilon_t \in \mathbb{R}^d` per layer, shared by nodes and channels,
     and with maps learned anew from :math:`X_t` (:class:`~coopsheaf.nn.CSNNConv`); an optional norm
     follows. The readout is a linear layer or an MLP, after pooling for whole graphs.
+
+    Where edges have features :math:`a_e \in \mathbb{R}^k`, the learners of every layer see them as
+    means over the edges into a node and over those out of it (:func:`coopsheaf.nn.edge_means`):
+    the input of node i is
+
+    .. math::
+        \Bigl[\, x_i,\; p_i,\; \tfrac{1}{\deg^{in}(i)} \sum_{e = (j \to i)} a_e,\;
+        \tfrac{1}{\deg^{out}(i)} \sum_{e = (i \to j)} a_e \,\Bigr]
+        \in \mathbb{R}^{d h + \mathrm{pe} + 2k},
+
+    with :math:`p_i` its positional encoding, and 0 for a mean over no edges. So what the edges say
+    decides how a node broadcasts and how it listens; what is diffused is X alone.
 
     Dropout acts on what enters a layer (its residual and its learners see the dropped-out
     features) and on what the diffusion returns.
@@ -61,6 +76,7 @@ class CSNN(Network):
         readout_layers: number of linear layers of the readout, GELU between them.
         pool: ``None`` for node outputs; ``"mean"``, ``"sum"`` or ``"max"`` for graph outputs.
         pe_channels: size of positional encodings; only the map learners see them.
+        edge_channels: size k of the features of edges; only the map learners see them.
         checkpoint_layers: in training keep only what enters each layer and compute the rest again
             on the way back: less memory, about a third more time, the same gradients and dropout.
         jk: what the readout sees of the layers: ``None`` or ``"last"`` for the last one, ``"cat"``,
@@ -68,7 +84,8 @@ class CSNN(Network):
 
     Shapes:
         x ``(n, in_channels)``; edge_index ``(2, m)`` or a :class:`~coopsheaf.Graph`; batch
-        ``(n,)``, the graph of each node; pe ``(n, pe_channels)``; edge_weight ``(m,)``. Returns
+        ``(n,)``, the graph of each node; pe ``(n, pe_channels)``; edge_weight ``(m,)``;
+        edge_attr ``(m, edge_channels)``, or :class:`~coopsheaf.nn.EdgeMeans` of n nodes. Returns
         ``(n, out_channels)``, or ``(graphs, out_channels)`` with a pool.
     """
 
@@ -98,6 +115,7 @@ class CSNN(Network):
         readout_layers: int = 1,
         pool: str | None = None,
         pe_channels: int = 0,
+        edge_channels: int = 0,
         checkpoint_layers: bool = False,
         jk: str | None = None,
     ) -> None:
@@ -106,6 +124,7 @@ class CSNN(Network):
         self.num_layers = check_int("num_layers", num_layers, minimum=1)
         self.stalk_dim = check_int("stalk_dim", stalk_dim, minimum=1)
         self.pe_channels = check_int("pe_channels", pe_channels, minimum=0)
+        self.edge_channels = check_int("edge_channels", edge_channels, minimum=0)
         self.input_dropout = check_probability("input_dropout", input_dropout)
         self.dropout = check_probability("dropout", dropout)
         self.semantics = semantics
@@ -125,10 +144,15 @@ class CSNN(Network):
                 left_weights=left_weights,
                 right_weights=right_weights,
                 semantics=semantics,
-                pe_channels=pe_channels,
+                pe_channels=pe_channels + 2 * edge_channels,
             )
             for _ in range(num_layers)
         )
+        if edge_channels and all(learner.out_channels == 0 for learner in self.map_learners()):
+            raise ValueError(
+                "`edge_channels` must be 0 where no map is learned (orthogonal 'identity' and "
+                f"scale 'unit'): nobody would see the edge features; got {edge_channels}"
+            )
         self.epsilons = nn.ParameterList(torch.empty(stalk_dim, 1) for _ in range(num_layers))
         self.norms = nn.ModuleList(make_norm(norm, width) for _ in range(num_layers))
         seen = self._end_layers(width, jk, num_layers)
@@ -147,6 +171,41 @@ class CSNN(Network):
         super().reset_parameters()
         for epsilon in self.epsilons:
             nn.init.zeros_(epsilon)
+
+    def check_edge_attr(self, edge_attr: Any, graph: Graph, x: Tensor) -> EdgeFeatures | None:
+        """Features of all edges, or their means at the nodes, which a part of a graph is given."""
+        if isinstance(edge_attr, EdgeMeans) and self.edge_channels:
+            return edge_attr.check(graph.num_nodes, self.edge_channels, x)
+        checked: Tensor | None = super().check_edge_attr(edge_attr, graph, x)
+        return checked
+
+    def embed(
+        self,
+        x: Tensor,
+        graph: Graph,
+        *,
+        batch: Tensor | None = None,
+        pe: Tensor | None = None,
+        edge_weight: Tensor | None = None,
+        edge_attr: EdgeFeatures | None = None,
+    ) -> Tensor:
+        beside = self.beside(graph, pe, edge_attr)
+        return super().embed(x, graph, batch=batch, pe=beside, edge_weight=edge_weight)
+
+    def beside(
+        self, graph: Graph, pe: Tensor | None = None, edge_attr: EdgeFeatures | None = None
+    ) -> Tensor | None:
+        """What the learners of all layers see beside x, ``(n, pe_channels + 2 edge_channels)``."""
+        if edge_attr is None:
+            return pe
+        means = edge_attr if isinstance(edge_attr, EdgeMeans) else edge_means(graph, edge_attr)
+        if self.pe_channels == 0:
+            return torch.cat(means, dim=1)
+        rule = f"(n, {self.pe_channels})"
+        if pe is None:
+            raise ValueError(f"`pe` must have shape {rule}; got None")
+        check_shape("pe", pe, rule, (graph.num_nodes, self.pe_channels))
+        return torch.cat([pe.to(means.into.dtype), *means], dim=1)
 
     def layer_outputs(
         self,
@@ -194,8 +253,9 @@ class CSNN(Network):
         return kept.sub_(y) if is_plain_eager(kept, y) else kept - y
 
     def __repr__(self) -> str:
+        edges = f", edge_channels={self.edge_channels}" if self.edge_channels else ""
         return (
             f"CSNN({self.in_channels}, {self.hidden_channels}, num_layers={self.num_layers}, "
             f"out_channels={self.out_channels}, stalk_dim={self.stalk_dim}, "
-            f"semantics={self.semantics!r})"
+            f"semantics={self.semantics!r}{edges})"
         )

@@ -9,6 +9,7 @@ from coopsheaf.models.info import ModelInfo
 
 def _info(name: str, description: str, **options: Any) -> ModelInfo:
     network, paper = "coopsheaf.models.csnn:CSNN", "Ribeiro et al., ICLR 2026"
+    options = {"edge_attr": True} | options
     return ModelInfo(name, network, description, paper, edge_weight=True, **options)
 
 
@@ -19,6 +20,7 @@ INFOS = (
         "CSNN with every map the identity",
         defaults={"orthogonal": "identity", "scale": "unit"},
         pinned=("orthogonal", "scale"),
+        edge_attr=False,  # its maps are not learned, and nobody else sees them
     ),
     _info("csnn-random", "CSNN with random maps, not trained", train_maps=False),
 )

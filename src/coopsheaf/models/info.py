@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PLAIN = (bool, int, float, str)
 
 # Sizes that follow from the data.
-_OF_THE_DATA = ("self", "in_channels", "out_channels", "pe_channels")
+_OF_THE_DATA = ("self", "in_channels", "out_channels", "pe_channels", "edge_channels")
 
 
 class Settings:
@@ -32,13 +32,21 @@ class Settings:
     pool: str
 
     def build(
-        self, in_channels: int, out_channels: int | None, *, graph_level: bool = False
+        self,
+        in_channels: int,
+        out_channels: int | None,
+        *,
+        graph_level: bool = False,
+        edge_channels: int = 0,
     ) -> Network:
         """The network, for features and outputs of these sizes."""
         make = self.info.find_network()
         later = make.later_settings
         given = {k: v for k, v in self._values().items() if not (v is None and k in later)}
         given["pool"] = self.pool if graph_level else None
+        if edge_channels:  # networks that see no features of edges have no such argument
+            self.info.check_edge_features(f"{edge_channels} columns")
+            given["edge_channels"] = edge_channels
         network = make(in_channels, out_channels=out_channels, **given, **self.info.fixed)
         if not self.info.train_maps:
             for learner in network.map_learners():
@@ -81,6 +89,7 @@ class ModelInfo:
             one direction only is accepted.
         graph_level: it can give outputs for whole graphs.
         edge_weight: it uses edge weights.
+        edge_attr: it uses features of edges.
         default_lr: learning rate of its default recipe, for data without published settings.
     """
 
@@ -97,6 +106,7 @@ class ModelInfo:
     directed: bool = True
     graph_level: bool = True
     edge_weight: bool = False
+    edge_attr: bool = False
     default_lr: float = 0.01
 
     def find_network(self) -> type[Network]:
@@ -113,6 +123,16 @@ class ModelInfo:
         if not isinstance(self.network, str):
             return None
         return self.network.partition(":")[0].rpartition(".")[0] or None
+
+    def check_edge_features(self, columns: str) -> None:
+        """Refuse edges with features, said in words, if the model cannot use them."""
+        if not self.edge_attr:
+            from coopsheaf.models.registry import MODELS
+
+            able = " or ".join(name for name, info in MODELS.items() if info.edge_attr)
+            raise ValueError(
+                f"{self.name} cannot use edge features ({columns}); leave them out or choose {able}"
+            )
 
     @cached_property
     def settings(self) -> type[Any]:

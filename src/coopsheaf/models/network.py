@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ from coopsheaf.models.explained import EdgeMasks
 from coopsheaf.sheaves.graph import Graph, as_weighted_graph
 from coopsheaf.tensor_checks import (
     check_batch,
+    check_edge_attr,
     check_edge_numbers,
     check_edge_weight,
     check_shape,
@@ -63,13 +65,16 @@ class Network(nn.Module):
         x ``(n, in_channels)``; edge_index ``(2, m)``, a sparse ``(n, n)`` matrix, the transposed
         adjacency, whose values are edge weights (:mod:`coopsheaf.sheaves.edges`), or a
         :class:`~coopsheaf.Graph`; edge_weight ``(m,)``; batch ``(n,)``, the graph of each node, of
-        ``batch_size`` graphs; pe ``(n, pe_channels)``. Returns ``(n, out_channels)``, or
-        ``(graphs, out_channels)`` with a pool.
+        ``batch_size`` graphs; pe ``(n, pe_channels)``; edge_attr ``(m, edge_channels)``. Returns
+        ``(n, out_channels)``, or ``(graphs, out_channels)`` with a pool.
     """
 
     readout: nn.Module
     embedding_channels: int
     pe_channels = 0
+    # Size of the features of edges. A network that can use them has an argument of this name, and
+    # its `embed` one named `edge_attr`.
+    edge_channels = 0
     # Whether edge weights mean something to this network; networks that see no edges ignore them.
     takes_edge_weight = False
     sees_edges = True
@@ -150,7 +155,7 @@ class Network(nn.Module):
         batch: Tensor | None = None,
         batch_size: int | None = None,
         pe: Tensor | None = None,
-        edge_attr: Tensor | None = None,
+        edge_attr: Any = None,
     ) -> Tensor:
         x = self._check_x(x)
         graph, edge_weight = as_weighted_graph(edge_index, x.shape[0], edge_weight)
@@ -158,17 +163,14 @@ class Network(nn.Module):
         check_batch(batch, batch_size, x.shape[0])
         if pe is not None and self.pe_channels == 0:
             raise ValueError(f"`pe` must be None: {type(self).__name__} was built without pe")
-        if edge_attr is not None:
-            raise ValueError(
-                f"`edge_attr` must be None: {type(self).__name__} does not use edge features; "
-                "leave them out, or make one number per edge of them and give it as `edge_weight`"
-            )
+        edge_attr = self.check_edge_attr(edge_attr, graph, x)
+        features = {} if edge_attr is None else {"edge_attr": edge_attr}
         if edge_weight is not None:
             _refuse_batch(edge_weight)
             edge_weight = self._check_weight(edge_weight, graph, x)
         if self.edge_masks is not None:
             edge_weight = self.edge_masks(edge_weight, graph, x)
-        x = self.embed(x, graph, batch=batch, pe=pe, edge_weight=edge_weight)
+        x = self.embed(x, graph, batch=batch, pe=pe, edge_weight=edge_weight, **features)
         if self.pool is not None:
             x = self.pool(x, batch, batch_size)
         return self.readout(x)
@@ -187,6 +189,29 @@ class Network(nn.Module):
                 "model that does (`coopsheaf models` lists them)"
             )
         return check_edge_weight(edge_weight, graph.num_edges, "x", x)
+
+    def check_edge_attr(self, edge_attr: Any, graph: Graph, x: Tensor) -> Any:
+        """The features of the edges as :meth:`embed` takes them; ``None`` where there are none."""
+        name = type(self).__name__
+        if edge_attr is not None and self.edge_channels == 0:
+            built = "was built without edge_channels" if self.can_have_edge_channels() else ""
+            raise ValueError(
+                f"`edge_attr` must be None: {name} {built or 'does not use edge features'}; "
+                "leave them out, or make one number per edge of them and give it as `edge_weight`"
+            )
+        if self.edge_channels == 0:
+            return None
+        if edge_attr is None:
+            raise ValueError(
+                f"`edge_attr` must have shape (m, {self.edge_channels}): {name} was built with "
+                f"edge_channels={self.edge_channels}; got None"
+            )
+        return check_edge_attr(edge_attr, graph.num_edges, self.edge_channels, "x", x)
+
+    @classmethod
+    def can_have_edge_channels(cls) -> bool:
+        """Whether a network of this class can be built for edges with features."""
+        return "edge_channels" in inspect.signature(cls.__init__).parameters
 
     def _check_fit(self, x: Tensor, graph: Graph) -> None:
         weight = next(self.parameters())

@@ -95,6 +95,7 @@ def make_model(
     out_channels: int | None = None,
     *,
     graph_level: bool = False,
+    edge_channels: int = 0,
     **settings: Any,
 ) -> Network:
     """Build a model by its name::
@@ -106,10 +107,11 @@ def make_model(
         in_channels: size of the input features.
         out_channels: size of the output; ``None`` gives the features of the last layer.
         graph_level: outputs for whole graphs, pooled as the setting ``pool`` says.
+        edge_channels: size of the features of edges, for models that use them.
         settings: as in a recipe; what is not given has the network's default.
     """
     model: Network = make_settings(name, **settings).build(
-        in_channels, out_channels, graph_level=graph_level
+        in_channels, out_channels, graph_level=graph_level, edge_channels=edge_channels
     )
     return model
 
@@ -135,7 +137,9 @@ def register_model(
         raise ValueError(
             f"`network` must be a subclass of coopsheaf.models.Network; got {network!r}"
         )
-    about = {"edge_weight": network.takes_edge_weight} | about
+    found = {"edge_weight": network.takes_edge_weight}
+    found["edge_attr"] = network.can_have_edge_channels()
+    about = found | about
     info = ModelInfo(name, network, description or network.__name__, **about)
     _ = info.settings  # a signature that gives no settings is an error here, not later
     MODELS.add(info, replace=replace)

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from coopsheaf.nn.csnn_conv import CSNNConv as CSNNConv
     from coopsheaf.nn.csnn_conv import LayerMaps as LayerMaps
     from coopsheaf.nn.csnn_conv import record_maps as record_maps
+    from coopsheaf.nn.edge_features import EdgeMeans as EdgeMeans
+    from coopsheaf.nn.edge_features import edge_means as edge_means
     from coopsheaf.nn.learners import EmbeddedSAGELearner as EmbeddedSAGELearner
     from coopsheaf.nn.learners import GraphNormSAGELearner as GraphNormSAGELearner
     from coopsheaf.nn.learners import MapLearner as MapLearner

@@ -28,7 +28,7 @@ def _pieces() -> tuple[object, ...]:
     """The methods that make up a forward pass."""
     return (
         *(CSNN.forward, CSNN.embed, CSNN.layer_outputs, CSNN.after_layers),
-        *(CSNN.encode, CSNN._layer, CSNN.update),
+        *(CSNN.check_edge_attr, CSNN.beside, CSNN.encode, CSNN._layer, CSNN.update),
         *(CSNNConv.forward, CSNNConv.maps, CSNNConv.mix, MapLearner.forward),
     )
 

@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.pack import prepared_graph
+from coopsheaf.models.csnn import CSNN
+from coopsheaf.nn.edge_features import EdgeFeatures, edge_means
 from coopsheaf.scale.as_built import is_plain_csnn
 from coopsheaf.scale.clusters import partition
 from coopsheaf.scale.halo import degrees_of, halo_hops, halo_steps, surround
@@ -78,6 +80,10 @@ class BatchFeed(ABC):
         self.index = dataset.positions(split)
         self.is_train = dataset.train[split]
         self.whole = degrees_of(self.graph, self.edge_weight)
+        attr = dataset.edge_attr
+        self.edge_attr = None if attr is None else attr.to(dtype)
+        # Those of the whole graph, whatever part of it a step sees.
+        self.means = None if attr is None else edge_means(self.graph, attr.to(dtype))
 
     @abstractmethod
     def items(self, epoch: int) -> list[Tensor]:
@@ -100,6 +106,7 @@ class BatchFeed(ABC):
                 self.x[found.nodes].to(self.device, self.dtype),
                 found.graph.to(self.device),
                 edge_weight=None if weight is None else weight.to(self.device),
+                **self._edge_features(model, found),
             )
             yield logits[batch.place.to(self.device)], self._targets(batch.nodes)
 
@@ -112,6 +119,7 @@ class BatchFeed(ABC):
             self.x,
             self.graph.to(self.device),
             edge_weight=None if weight is None else weight.to(self.device),
+            **self._edge_features(model),
             chunk=self.chunk,
         )
         return {
@@ -153,6 +161,17 @@ class BatchFeed(ABC):
     def _targets(self, nodes: Tensor) -> Tensor:
         y = self.y[nodes]
         return (y.to(self.dtype) if y.is_floating_point() else y).to(self.device)
+
+    def _edge_features(self, model: nn.Module, part: Subgraph | None = None) -> dict[str, Any]:
+        """What a network is told of the features of the edges, of a part or of the whole graph."""
+        if self.means is None or self.edge_attr is None:
+            return {}
+        found: EdgeFeatures
+        if isinstance(unwrap(model)[0], CSNN):
+            found = self.means if part is None else self.means.at(part.nodes)
+        else:  # one's own network sees the edges that are there
+            found = self.edge_attr if part is None else self.edge_attr[part.edge]
+        return {"edge_attr": found.to(self.device)}
 
     def _induce(self, model: nn.Module, nodes: Tensor) -> Batch:
         """Some nodes with the edges among them, and with their halo if the settings ask for it."""

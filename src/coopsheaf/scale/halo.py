@@ -8,7 +8,8 @@ A layer of the paper's semantics gives node i
 so its output at i needs the features and maps of all nodes within two hops against the edges, and
 their maps need as many hops more as their learner has layers of message passing: none for an MLP.
 The released semantics goes along the edges instead, its learners against them. Degrees do not
-count: a part of a graph remembers those of the whole one.
+count: a part of a graph remembers those of the whole one. Nor do features of edges: a part is given
+the means that its nodes have in the whole graph.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from torch_geometric.nn import LayerNorm
 
 from coopsheaf.models.csnn import CSNN
 from coopsheaf.nn.csnn_conv import CSNNConv
+from coopsheaf.nn.edge_features import edge_means
 from coopsheaf.nn.learners import MLP, EmbeddedSAGE, MapLearner
 from coopsheaf.nn.sage import SAGE
 from coopsheaf.scale.as_built import is_plain_csnn
@@ -132,6 +134,7 @@ def forward_at(
     nodes: Tensor,
     *,
     edge_weight: Tensor | None = None,
+    edge_attr: Tensor | None = None,
 ) -> Tensor:
     """The outputs of a network at some nodes, exactly those that the whole graph gives.
 
@@ -144,6 +147,7 @@ def forward_at(
         graph: the whole graph.
         nodes: ``(k,)`` different nodes.
         edge_weight: ``(m,)``.
+        edge_attr: ``(m, edge_channels)``.
 
     Returns:
         ``(k, out_channels)``.
@@ -151,4 +155,8 @@ def forward_at(
     around = surround(graph, nodes, halo_steps(model))
     part = graph.subgraph(around, degrees_of(graph, edge_weight))
     weight = None if edge_weight is None else edge_weight[part.edge]
-    return model(x[part.nodes], part.graph, edge_weight=weight)[: nodes.numel()]
+    features = {}
+    if edge_attr is not None:
+        features["edge_attr"] = edge_means(graph, edge_attr).at(part.nodes)
+    out = model(x[part.nodes], part.graph, edge_weight=weight, **features)
+    return out[: nodes.numel()]

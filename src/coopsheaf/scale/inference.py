@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from coopsheaf.checks import check_int
 from coopsheaf.models.csnn import CSNN
 from coopsheaf.nn.csnn_conv import CSNNConv
+from coopsheaf.nn.edge_features import EdgeFeatures
 from coopsheaf.scale.as_built import goes_in_chunks
 from coopsheaf.scale.chunks import chunks, sum_rows
 from coopsheaf.scale.learner_stages import learn_in_chunks
@@ -43,6 +44,7 @@ def infer(
     graph: Graph,
     *,
     edge_weight: Tensor | None = None,
+    edge_attr: EdgeFeatures | None = None,
     chunk: int = CHUNK,
     scratch: str | Path | None = None,
 ) -> Tensor:
@@ -58,6 +60,7 @@ def infer(
         x: ``(n, in_channels)``, of any dtype; may be a mapped file.
         graph: the whole graph.
         edge_weight: ``(m,)``.
+        edge_attr: ``(m, edge_channels)``, or their means at the nodes.
         chunk: nodes at a time.
         scratch: a folder with room for 3·n·d·h numbers; then the three arrays are files, and memory
             holds what the system finds useful. In memory if not given.
@@ -71,9 +74,11 @@ def infer(
             _check_network(network)
         if not goes_in_chunks(network):
             like = next(network.parameters(), x)
-            return model(x.to(like.device, like.dtype), graph, edge_weight=edge_weight)
+            features = {} if edge_attr is None else {"edge_attr": edge_attr}
+            x = x.to(like.device, like.dtype)
+            return model(x, graph, edge_weight=edge_weight, **features)
         with _folder(scratch) as folder:
-            return finish(_infer(network, x, graph, edge_weight, chunk, folder))
+            return finish(_infer(network, x, graph, edge_weight, edge_attr, chunk, folder))
     finally:
         model.train(training)
 
@@ -102,6 +107,7 @@ def _infer(
     x: Tensor,
     graph: Graph,
     edge_weight: Tensor | None,
+    edge_attr: EdgeFeatures | None,
     chunk: int,
     folder: Path | None,
 ) -> Tensor:
@@ -109,8 +115,14 @@ def _infer(
     if x.shape != (n, network.in_channels):
         raise ValueError(f"`x` must have shape ({n}, {network.in_channels}); got {tuple(x.shape)}")
     dtype, device = network.encoder.weight.dtype, network.encoder.weight.device
-    arrays = (_allocate((n, d, h), dtype, device, folder, name) for name in ("x", "sent", "z"))
-    features, sent, middle = arrays
+    # The learners see the features and, beside them, what they are told of the edges.
+    seen = _allocate((n, d * h + 2 * network.edge_channels), dtype, device, folder, "x")
+    features = seen[:, : d * h].unflatten(1, (d, h))
+    sent, middle = (_allocate((n, d, h), dtype, device, folder, name) for name in ("sent", "z"))
+    edge_attr = network.check_edge_attr(edge_attr, graph, features)
+    beside = network.beside(graph, edge_attr=edge_attr)
+    if beside is not None:
+        seen[:, d * h :] = beside
     if edge_weight is not None:
         edge_weight = check_edge_weight(edge_weight, graph.num_edges, "model", features)
     for rows in chunks(n, chunk):
@@ -118,7 +130,7 @@ def _infer(
     for conv, epsilon, norm in zip(network.convs, network.epsilons, network.norms, strict=True):
         assert isinstance(conv, CSNNConv)
         source, target = (
-            learn_in_chunks(learner, features.flatten(1), graph, chunk)
+            learn_in_chunks(learner, seen, graph, chunk)
             for learner in (conv.source_learner, conv.target_learner)
         )
         diffusion = conv.diffusion(graph, source, target, edge_weight)

@@ -230,7 +230,7 @@ def sheaf_laplacian(sheaf: Sheaf, normalization: str | None = None) -> Operator:
     at_source = sheaf.maps.transpose(0, 1).flatten(0, 1)  # (2m, d, d): ends 0, then ends 1
     at_target = sheaf.maps.flip(1).transpose(0, 1).flatten(0, 1)
     weight = None if sheaf.edge_weight is None else sheaf.edge_weight.repeat(2)
-    degree = _sum_at(both_ways.target, _gram(at_target, weight), sheaf.num_nodes)
+    degree = sum_at(both_ways.target, _gram(at_target, weight), sheaf.num_nodes)
     return _edge_operator(both_ways, degree, at_target, at_source, weight, normalization)
 
 
@@ -247,7 +247,7 @@ def out_laplacian(sheaf: DirectedSheaf | FlatSheaf, normalization: str | None = 
     graph, weight = sheaf.graph, sheaf.edge_weight
     if isinstance(sheaf, FlatSheaf):
         return flat_out_laplacian(graph, sheaf.source, sheaf.target, weight, normalization)
-    degree = _sum_at(graph.source, _gram(sheaf.source_maps, weight), graph.num_nodes)
+    degree = sum_at(graph.source, _gram(sheaf.source_maps, weight), graph.num_nodes)
     return _edge_operator(
         graph, degree, sheaf.target_maps, sheaf.source_maps, weight, normalization
     )
@@ -267,7 +267,7 @@ def in_laplacian(sheaf: DirectedSheaf | FlatSheaf, normalization: str | None = N
     graph, weight = sheaf.graph, sheaf.edge_weight
     if isinstance(sheaf, FlatSheaf):
         return flat_in_laplacian(graph, sheaf.source, sheaf.target, weight, normalization)
-    degree = _sum_at(graph.target, _gram(sheaf.target_maps, weight), graph.num_nodes)
+    degree = sum_at(graph.target, _gram(sheaf.target_maps, weight), graph.num_nodes)
     return _edge_operator(
         graph.reverse(), degree, sheaf.source_maps, sheaf.target_maps, weight, normalization
     )
@@ -313,7 +313,7 @@ def weighted_degree(graph: Graph, edge_weight: Tensor | None) -> Tensor:
     """Number of edges into each node, or the sum of their weights, ``(n,)``."""
     if edge_weight is None:
         return graph.in_degree
-    return _sum_at(graph.target, edge_weight, graph.num_nodes)
+    return sum_at(graph.target, edge_weight, graph.num_nodes)
 
 
 def whole_degree(graph: Graph, edge_weight: Tensor | None) -> Tensor:
@@ -373,7 +373,8 @@ def _gram(maps: Tensor, edge_weight: Tensor | None) -> Tensor:
     return gram if edge_weight is None else edge_weight[:, None, None] * gram
 
 
-def _sum_at(ends: Tensor, values: Tensor, num_nodes: int) -> Tensor:
+def sum_at(ends: Tensor, values: Tensor, num_nodes: int) -> Tensor:
+    """The sum of what edges have at one of their ends: ``(m, ...)`` to ``(n, ...)``."""
     half = values.dtype in (torch.bfloat16, torch.float16)
     wide = values.float() if half else values  # a sum of many halves stops growing
     total = wide.new_zeros(num_nodes, *values.shape[1:]).index_add(0, ends, wide)

@@ -9,8 +9,11 @@ from torch import Tensor, nn
 
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.models.network import Network
+from coopsheaf.models.registry import find_model
 from coopsheaf.train.loop import train_dtype
 from coopsheaf.train.recipe import Recipe
+
+SHOWN = 5  # names of columns in an error
 
 
 class Rescaled(nn.Module):
@@ -48,10 +51,18 @@ class Rescaled(nn.Module):
 
 
 def build_network(
-    recipe: Recipe, in_channels: int, out_channels: int, *, graph_level: bool, task: str
+    recipe: Recipe,
+    in_channels: int,
+    out_channels: int,
+    *,
+    graph_level: bool,
+    task: str,
+    edge_channels: int = 0,
 ) -> nn.Module:
     """The recipe's network for data of these sizes, with whatever parameters come."""
-    model = recipe.model.build(in_channels, out_channels, graph_level=graph_level)
+    model = recipe.model.build(
+        in_channels, out_channels, graph_level=graph_level, edge_channels=edge_channels
+    )
     if task == "regression":
         model = Rescaled(model, out_channels)
     return model.to(train_dtype(recipe.train))
@@ -59,6 +70,8 @@ def build_network(
 
 def build_model(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> nn.Module:
     """The recipe's network for a dataset, its parameters drawn from the recipe's seed."""
+    if dataset.edge_channels:
+        find_model(recipe.model_name).check_edge_features(_columns(dataset))
     torch.manual_seed(recipe.train.seed)
     return build_network(
         recipe,
@@ -66,4 +79,14 @@ def build_model(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> nn.Modul
         dataset.out_channels,
         graph_level=isinstance(dataset, GraphDataset),
         task=dataset.task,
+        edge_channels=dataset.edge_channels,
     )
+
+
+def _columns(dataset: NodeDataset | GraphDataset) -> str:
+    """The features of edges in a few words."""
+    names, count = dataset.edge_names, dataset.edge_channels
+    if not names:
+        return f"{count} columns" if count > 1 else "1 column"
+    some = ", ".join(names[:SHOWN]) + (", ..." if count > SHOWN else "")
+    return f"columns {some}" if count > 1 else f"column {some}"

@@ -46,8 +46,7 @@ class NodeFeed:
     ) -> None:
         self.x = dataset.x.to(device, dtype)
         self.graph = prepared_graph(dataset).to(device)
-        weight = dataset.edge_weight
-        self.edge_weight = None if weight is None else weight.to(device, dtype)
+        self.edge_inputs = dataset.edge_inputs(dtype, device)
         y = dataset.y
         y = (y.to(dtype) if y.is_floating_point() else y).to(device)
         # Positions, not masks: indexing with a mask would wait for the device in every step.
@@ -55,7 +54,7 @@ class NodeFeed:
         self.y = {part: y[index] for part, index in self.index.items()}
 
     def forward(self, model: nn.Module) -> Tensor:
-        return model(self.x, self.graph, edge_weight=self.edge_weight)
+        return model(self.x, self.graph, **self.edge_inputs)
 
     def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         yield self.forward(model)[self.index["train"]], self.y["train"]
@@ -124,7 +123,8 @@ class GraphFeed:
         batch = Batch.from_data_list([self.dataset.graphs[int(i)] for i in index])
         batch = batch.to(self.device)
         graph = Graph(batch.edge_index, batch.num_nodes)
-        logits = model(
-            batch.x.to(self.dtype), graph, batch=batch.batch, batch_size=batch.num_graphs
-        )
+        inputs = {"batch": batch.batch, "batch_size": batch.num_graphs}
+        if self.dataset.edge_channels:
+            inputs["edge_attr"] = batch.edge_attr.to(self.dtype)
+        logits = model(batch.x.to(self.dtype), graph, **inputs)
         return logits, batch.y.to(self.dtype) if batch.y.is_floating_point() else batch.y

@@ -60,6 +60,14 @@ class Run:
         """The metric on train, val and test at the epoch that validation chose."""
         return read_result(self.info).scores
 
+    def check_edge_features(self, dataset: NodeDataset | GraphDataset) -> None:
+        """Refuse data whose edges have more or fewer features than those of training."""
+        wanted, found = self.info.get("edge_channels", 0), dataset.edge_channels
+        if found != wanted:
+            raise CheckpointError(
+                f"the data has {found} features of edges; the model was trained with {wanted}"
+            )
+
 
 def make_feed(
     dataset: NodeDataset | GraphDataset,
@@ -253,7 +261,9 @@ def save_run(run: Run, out: Path) -> None:
 def run_identity(recipe: Recipe, dataset: NodeDataset | GraphDataset, split: int) -> str:
     """Names a run: same settings, model version, seed, split and data, same run."""
     parts = (recipe.model_name, recipe.version, recipe.hash(), recipe.train.seed, split)
-    return "/".join(map(str, (*parts, dataset.name, dataset.checksum)))
+    # Data in memory has no checksum; names of runs without features of edges stay what they were.
+    edges = (f"{dataset.edge_channels} edge features",) if dataset.edge_channels else ()
+    return "/".join(map(str, (*parts, dataset.name, dataset.checksum, *edges)))
 
 
 def _continue(out: Path, identity: str, resume: bool) -> tuple[Run, FitResult] | None:
@@ -317,6 +327,7 @@ def describe(
         "class_names": list(dataset.class_names),
         "in_channels": dataset.num_features,
         "out_channels": dataset.out_channels,
+        "edge_channels": dataset.edge_channels,
         "edge_weights": getattr(dataset, "edge_weight", None) is not None,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "threads": torch.get_num_threads(),
@@ -352,6 +363,7 @@ def load_run(folder: Path) -> Run:
             info["out_channels"],
             graph_level=info["level"] == "graph",
             task=info["task"],
+            edge_channels=info.get("edge_channels", 0),  # older runs do not say: there were none
         )
         task = Task(info["task"], info["metric"])
         names = tuple(str(name) for name in info["class_names"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -49,11 +50,6 @@ class Reading:
     edges: Tensor
     most_frequent_of: int | None = None
 
-    @property
-    def edge_weight(self) -> Tensor | None:
-        weight = self.dataset.edge_weight
-        return None if weight is None else weight.to(self.x.dtype)
-
     def part(self, name: str) -> Tensor:
         """The mask of ``"train"``, ``"val"`` or ``"test"``, ``(n,)``."""
         mask: Tensor = getattr(self.dataset, name)
@@ -68,6 +64,7 @@ class Reading:
     def explain(self, nodes: Sequence[int], top: int = 10) -> list[Explanation]:
         """Why the network says what it says of some nodes."""
         margin = self.run.task.kind == "multiclass"
+        inputs: dict[str, Any] = self.dataset.edge_inputs(self.x.dtype)
         return [
             explain_node(
                 self.run.model,
@@ -76,7 +73,7 @@ class Reading:
                 node,
                 margin=margin,
                 top=top,
-                edge_weight=self.edge_weight,
+                **inputs,
             )
             for node in nodes
         ]
@@ -104,12 +101,12 @@ def read_run(
             f"`dataset` must have the {wanted} features the model was trained with; got "
             f"{dataset.num_features}"
         )
+    run.check_edge_features(dataset)
     x = dataset.x.to(next(run.model.parameters()).dtype)
     graph = Graph(dataset.edge_index, dataset.num_nodes)
-    weight = dataset.edge_weight
-    weight = None if weight is None else weight.to(x.dtype)
+    inputs: dict[str, Any] = dataset.edge_inputs(x.dtype)
     with torch.no_grad():
-        outputs = run.model(x, graph, edge_weight=weight)
+        outputs = run.model(x, graph, **inputs)
     actions, silence, edges, frequent = None, "", dataset.edge_index, None
     try:
         cooperative_network(run.model)
@@ -119,9 +116,7 @@ def read_run(
             "listen or to broadcast. Edges are drawn plainly."
         )
     else:
-        actions = read_actions(
-            run.model, x, graph, threshold=threshold, draws=draws, edge_weight=weight
-        )
+        actions = read_actions(run.model, x, graph, threshold=threshold, draws=draws, **inputs)
         edges = flow_edges(actions, edges)
         if actions.family == "cognn" and threshold is None:
             frequent = draws
