@@ -85,6 +85,11 @@ class _Portable(nn.Module):
 
 def make_program(run: Run) -> ExportedProgram:
     """The run's network as a graph of PyTorch's own operations, any number of nodes and edges."""
+    if run.info["level"] == "link":
+        raise ValueError(
+            "the run predicts links, and a program takes a graph and no pairs; "
+            "coopsheaf.predict_links scores them"
+        )
     inputs = _example(run, nodes=7, seed=0)
     sizes = ({0: Dim.DYNAMIC}, {1: Dim.DYNAMIC}, {0: Dim.DYNAMIC})[: len(inputs)]
     try:

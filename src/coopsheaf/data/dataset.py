@@ -28,6 +28,7 @@ METRICS = {
     "accuracy": "share of correct predictions; higher is better",
     "ap": "average precision, mean over labels; higher is better",
     "mae": "mean absolute error; lower is better",
+    "mrr": "mean reciprocal rank of links among non-edges; higher is better",
 }
 DIRECTIONS = {
     "stored": "the edges as the file lists them",

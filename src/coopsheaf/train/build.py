@@ -7,8 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.dataset import GraphDataset
+from coopsheaf.data.links import AnyDataset
 from coopsheaf.models.network import Network
+from coopsheaf.train.links import LinkNetwork
 from coopsheaf.train.loop import train_dtype
 from coopsheaf.train.recipe import Recipe
 
@@ -48,16 +50,29 @@ class Rescaled(nn.Module):
 
 
 def build_network(
-    recipe: Recipe, in_channels: int, out_channels: int, *, graph_level: bool, task: str
+    recipe: Recipe,
+    in_channels: int,
+    out_channels: int,
+    *,
+    graph_level: bool,
+    task: str,
+    undirected: bool = False,
 ) -> nn.Module:
-    """The recipe's network for data of these sizes, with whatever parameters come."""
-    model = recipe.model.build(in_channels, out_channels, graph_level=graph_level)
+    """The recipe's network for data of these sizes, with whatever parameters come.
+
+    ``undirected`` is about links: whether they have no direction.
+    """
+    # Pairs are scored from the features of the last layer.
+    outputs = None if task == "link" else out_channels
+    model = recipe.model.build(in_channels, outputs, graph_level=graph_level)
     if task == "regression":
         model = Rescaled(model, out_channels)
+    elif task == "link":
+        model = LinkNetwork(model, undirected=undirected)
     return model.to(train_dtype(recipe.train))
 
 
-def build_model(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> nn.Module:
+def build_model(recipe: Recipe, dataset: AnyDataset) -> nn.Module:
     """The recipe's network for a dataset, its parameters drawn from the recipe's seed."""
     torch.manual_seed(recipe.train.seed)
     return build_network(
@@ -66,4 +81,5 @@ def build_model(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> nn.Modul
         dataset.out_channels,
         graph_level=isinstance(dataset, GraphDataset),
         task=dataset.task,
+        undirected=getattr(dataset, "undirected", False),
     )
