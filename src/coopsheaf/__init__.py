@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from coopsheaf.nn.csnn_conv import CSNNConv as CSNNConv
     from coopsheaf.nn.csnn_conv import record_maps as record_maps
     from coopsheaf.predictions import predict as predict
+    from coopsheaf.predictions import predict_links as predict_links
     from coopsheaf.sheaves.graph import Graph as Graph
     from coopsheaf.sheaves.laplacian import coboundary as coboundary
     from coopsheaf.sheaves.laplacian import in_laplacian as in_laplacian

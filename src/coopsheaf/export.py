@@ -101,6 +101,11 @@ class _Example(NamedTuple):
 
 def make_program(run: Run) -> ExportedProgram:
     """The run's network as a graph of PyTorch's own operations, any number of nodes and edges."""
+    if run.info["level"] == "link":
+        raise ValueError(
+            "the run predicts links, and a program takes a graph and no pairs; "
+            "coopsheaf.predict_links scores them"
+        )
     inputs, named = _example(run, nodes=7, seed=0)
     rows, names = {0: Dim.DYNAMIC}, ("x", "edge_index", "edge_weight")[: len(inputs)]
     sizes = {**dict.fromkeys((*names, *named), rows), "edge_index": {1: Dim.DYNAMIC}}

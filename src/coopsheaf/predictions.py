@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
 
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.links import AnyDataset, LinkDataset
 from coopsheaf.data.pack import prepared_graph
 from coopsheaf.scale.inference import infer
+from coopsheaf.tensor_checks import check_tensor
 from coopsheaf.train.batches import CHUNK
+from coopsheaf.train.links import LinkNetwork
 from coopsheaf.train.run import Run
 from coopsheaf.train.run_info import CheckpointError
 
@@ -49,12 +54,44 @@ class Predictions:
 
     def to_csv(self) -> str:
         """The rows as comma-separated text."""
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(self.rows())
-        return text.getvalue()
+        return _to_csv(self.rows())
 
 
-def predict(run: Run, dataset: NodeDataset | GraphDataset) -> Predictions:
+@dataclass(frozen=True)
+class LinkPredictions:
+    """How likely each of some pairs of nodes is a link.
+
+    Args:
+        sources, targets: names of the nodes of each pair.
+        scores: ``(k,)`` probabilities.
+        names: headings of the sources and the targets.
+    """
+
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    scores: Tensor
+    names: tuple[str, str] = ("source", "target")
+
+    def rows(self) -> Iterator[list[str]]:
+        """The heading, then one row per pair: source, target, probability."""
+        yield [*self.names, "score"]
+        for source, target, score in zip(
+            self.sources, self.targets, self.scores.tolist(), strict=True
+        ):
+            yield [source, target, f"{score:.6f}"]
+
+    def to_csv(self) -> str:
+        """The rows as comma-separated text."""
+        return _to_csv(self.rows())
+
+
+def _to_csv(rows: Iterable[list[str]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def predict(run: Run, dataset: AnyDataset) -> Predictions:
     """Predict at all nodes of a graph.
 
     Args:
@@ -64,6 +101,8 @@ def predict(run: Run, dataset: NodeDataset | GraphDataset) -> Predictions:
     """
     if isinstance(dataset, GraphDataset):
         raise ValueError("the run predicts whole graphs; predict takes node tasks only")
+    if isinstance(dataset, LinkDataset) or run.info["level"] == "link":
+        raise ValueError("predict takes node tasks only; links are scored by predict_links")
     logits = node_outputs(run, dataset)
     ids = dataset.node_ids or tuple(str(i) for i in range(dataset.num_nodes))
     name = (run.info.get("tables") or {}).get("id") or "id"
@@ -76,9 +115,84 @@ def predict(run: Run, dataset: NodeDataset | GraphDataset) -> Predictions:
     return Predictions(ids, classes, names, probabilities, name)
 
 
+@torch.no_grad()
+def predict_links(
+    run: Run, dataset: LinkDataset | NodeDataset | Data, pairs: Tensor
+) -> LinkPredictions:
+    """How likely some pairs of nodes of a graph are links.
+
+    Args:
+        run: a trained run for links.
+        dataset: a graph with the features of training, which may be new; messages travel on all of
+            its ``edge_index``. That of a :class:`~coopsheaf.data.LinkDataset` are its training
+            edges. A PyG ``Data`` needs ``x`` and ``edge_index``, and may have ``edge_weight``.
+        pairs: ``(2, k)`` numbers of nodes, sources above targets.
+    """
+    if not isinstance(run.model, LinkNetwork):
+        raise ValueError(
+            f"`run` must be one for links; its task is {run.task.kind!r}: predict takes it"
+        )
+    if isinstance(dataset, Data):
+        dataset = _as_dataset(dataset)
+    n = dataset.num_nodes
+    _check_pairs(pairs, n)
+    decoder = run.model.decoder
+    ends = decoder.ends(_infer(run, run.model.network, dataset))
+    source, target = pairs
+    logits = decoder.score(ends, source, target[:, None]).squeeze(1)
+    ids = dataset.node_ids or tuple(str(i) for i in range(n))
+    tables = run.info.get("tables") or {}
+    names = (tables.get("source") or "source", tables.get("edge_target") or "target")
+    return LinkPredictions(
+        tuple(ids[i] for i in source.tolist()),
+        tuple(ids[i] for i in target.tolist()),
+        run.task.probabilities(logits.double()),
+        names,
+    )
+
+
+def _as_dataset(data: Data) -> NodeDataset:
+    """A graph of which only features and edges are wanted."""
+    if data.x is None or data.edge_index is None:
+        raise ValueError("`dataset` must have `x` and `edge_index`; got a Data without")
+    n = len(data.x)
+    nobody = torch.zeros(1, n, dtype=torch.bool)
+    return NodeDataset(
+        "data",
+        data.x,
+        data.edge_index,
+        torch.full((n,), -1),
+        *(nobody, nobody, nobody),
+        task="binary",
+        metric="auroc",
+        edge_weight=data.edge_weight,
+    )
+
+
+def _check_pairs(pairs: Tensor, n: int) -> None:
+    check_tensor("pairs", pairs)
+    if pairs.dtype != torch.int64 or pairs.dim() != 2 or len(pairs) != 2:
+        raise ValueError(
+            "`pairs` must be an int64 tensor of shape (2, k), sources above targets; "
+            f"got {pairs.dtype} of shape {tuple(pairs.shape)}"
+        )
+    bad = ((pairs < 0) | (pairs >= n)).any(0).nonzero()
+    if len(bad):
+        place = int(bad[0])
+        raise ValueError(
+            f"`pairs` must hold nodes 0 to {n - 1}; pair {place} is "
+            f"{tuple(pairs[:, place].tolist())}"
+        )
+
+
 def node_outputs(run: Run, dataset: NodeDataset) -> Tensor:
     """The outputs of a run at all nodes of a graph, ``(n, out)``, in bounded memory."""
-    dtype = next(run.model.parameters()).dtype
+    return _infer(run, run.model, dataset)
+
+
+def _infer(run: Run, model: nn.Module, dataset: NodeDataset | LinkDataset) -> Tensor:
+    """What a network of a run gives at all nodes of a graph."""
+    dtype = next(model.parameters()).dtype
     if dataset.num_features != run.info["in_channels"]:
         raise CheckpointError(
             f"the data has {dataset.num_features} features; the model was trained with "
@@ -87,4 +201,4 @@ def node_outputs(run: Run, dataset: NodeDataset) -> Tensor:
     run.check_edge_features(dataset)
     inputs: dict[str, Any] = dataset.edge_inputs(dtype)
     chunk = run.recipe.batch.chunk or CHUNK
-    return infer(run.model, dataset.x, prepared_graph(dataset), **inputs, chunk=chunk)
+    return infer(model, dataset.x, prepared_graph(dataset), **inputs, chunk=chunk)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from coopsheaf.checks import check_int
 from coopsheaf.cli import args, show
-from coopsheaf.cli.using import find_data
+from coopsheaf.cli.using import find_data, predicts
 from coopsheaf.data import messages
-from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.files import write_atomically
 from coopsheaf.pages.explorer import explore
 from coopsheaf.train.run import load_run
@@ -25,11 +25,11 @@ def explain(command: args.Explain) -> int:
         if command.center is None:
             raise ValueError("--hops goes with --center, the node to count from")
     run = load_run(command.run)
-    if run.info["level"] == "graph":
-        raise ValueError(f"{command.run}: predicts whole graphs; explain takes node tasks only")
+    if run.info["level"] != "node":
+        raise ValueError(f"{command.run}: {predicts(run)}; explain takes node tasks only")
     with show.notice(f"reading {run.info['dataset']} ..."):
         dataset, split = find_data(run, command, labelled=True)
-    assert not isinstance(dataset, GraphDataset)
+    assert isinstance(dataset, NodeDataset)
     page = explore(
         run,
         dataset,

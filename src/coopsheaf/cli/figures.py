@@ -10,6 +10,7 @@ from coopsheaf.analysis.actions import cooperative_network, read_actions
 from coopsheaf.analysis.spectra import layer_spectra
 from coopsheaf.checks import check_choice
 from coopsheaf.cli import args, show
+from coopsheaf.cli.using import predicts
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.figures.actions import (
     composition_figure,
@@ -64,9 +65,9 @@ def draw_all(drawings: Drawings, output: Path, format: str, *, force: bool) -> i
 def _of_run(folder: Path, data_dir: Path | None) -> Drawings:
     """The figures of a run; its network is read and asked now, so that errors come first."""
     run = load_run(folder)
+    if run.info["level"] != "node":
+        raise ValueError(f"{folder}: {predicts(run)}; figures of runs take node tasks only")
     network = cooperative_network(run.model)
-    if run.info["level"] == "graph":
-        raise ValueError(f"{folder}: predicts whole graphs; figures of runs take node tasks only")
     with show.notice(f"reading {run.info['dataset']} ..."):
         dataset = run_data(run, data_dir=data_dir).dataset
     assert isinstance(dataset, NodeDataset)

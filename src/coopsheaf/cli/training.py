@@ -11,7 +11,8 @@ import torch
 from coopsheaf.cli import args, show
 from coopsheaf.cli.own import has_own, read_tables
 from coopsheaf.data.catalogue import DATASETS
-from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.dataset import PARTS, GraphDataset, NodeDataset
+from coopsheaf.data.links import AnyDataset, LinkDataset
 from coopsheaf.data.pack import PREFIX
 from coopsheaf.models.registry import MODELS
 from coopsheaf.train import runner
@@ -22,7 +23,7 @@ from coopsheaf.train.recipes import load_recipe, recipe_for
 from coopsheaf.train.records import append_record, find_records
 from coopsheaf.train.run import run_split
 
-NAMES = {"auroc": "AUROC", "accuracy": "accuracy", "ap": "AP", "mae": "MAE"}
+NAMES = {"auroc": "AUROC", "accuracy": "accuracy", "ap": "AP", "mae": "MAE", "mrr": "MRR"}
 
 
 def train(command: args.Train) -> int:
@@ -35,7 +36,7 @@ def train(command: args.Train) -> int:
     own = has_own(tables, command.dataset, command.splits)
     recipe = choose_recipe(command, own)
     extra: dict[str, Any] = {}
-    dataset: NodeDataset | GraphDataset
+    dataset: AnyDataset
     if own:
         dataset, extra = read_tables(tables, recipe.train.seed)
         splits = [0]
@@ -181,7 +182,16 @@ def _load(recipe: Recipe, data_dir: Path | None) -> NodeDataset | GraphDataset:
         return load_data(recipe.data, data_dir)
 
 
-def introduce(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> None:
+def _count_links(dataset: LinkDataset) -> str:
+    sizes = ", ".join(f"{getattr(dataset, part).shape[1]:,} {part}" for part in PARTS)
+    ends = " (each from both of its ends)" if dataset.undirected else ""
+    return (
+        f"links: {sizes}{ends}; messages travel on those of train, val and test are ranked "
+        f"against {dataset.val_negatives.shape[1]} non-edges each"
+    )
+
+
+def introduce(recipe: Recipe, dataset: AnyDataset) -> None:
     done = dataset.processing
     if isinstance(dataset, GraphDataset):
         size = f"{len(dataset.graphs):,} graphs"
@@ -191,6 +201,8 @@ def introduce(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> None:
     show.say(
         f"  direction {done.direction}, self-loops {done.self_loops}, features {done.features}"
     )
+    if isinstance(dataset, LinkDataset):
+        show.say(f"  {_count_links(dataset)}")
     if dataset.remark:
         show.say(f"  NOTE: {dataset.remark}")
     show.say(f"{recipe.model_name}: recipe {recipe.name or '-'} ({recipe.source or 'no source'})")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from coopsheaf.cli import args, show
-from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.dataset import NodeDataset
+from coopsheaf.data.links import AnyDataset
 from coopsheaf.files import write_atomically
 from coopsheaf.predictions import node_outputs
 from coopsheaf.predictions import predict as predict_nodes
@@ -16,6 +17,11 @@ from coopsheaf.train.run import Run, load_run, make_feed, read_result
 
 def evaluate(command: args.Evaluate) -> int:
     run = load_run(command.run)
+    if run.info["level"] == "link" and command.nodes is not None:
+        raise ValueError(
+            f"{command.run}: predicts links, and new tables have no links set apart to be found; "
+            "leave --nodes and --edges out to evaluate it on its own data"
+        )
     dataset, split = find_data(run, command, labelled=True)
     if command.nodes is not None:
         assert isinstance(dataset, NodeDataset)
@@ -44,18 +50,24 @@ def predict(command: args.Predict) -> int:
     if command.output.exists() and not command.force:
         raise ValueError(f"{command.output}: exists already; use --force to overwrite it")
     run = load_run(command.run)
+    if run.info["level"] != "node":
+        raise ValueError(f"{command.run}: {predicts(run)}; predict takes node tasks only")
     dataset, _ = find_data(run, command, labelled=False)
-    if isinstance(dataset, GraphDataset):
-        raise ValueError(f"{command.run}: predicts whole graphs; predict takes node tasks only")
+    assert isinstance(dataset, NodeDataset)
     predictions = predict_nodes(run, dataset)
     write_atomically(command.output, predictions.to_csv().encode())
     show.say(f"{len(predictions.ids)} predictions: {command.output}")
     return 0
 
 
+def predicts(run: Run) -> str:
+    """What a run is about that is not about nodes."""
+    return "predicts links" if run.info["level"] == "link" else "predicts whole graphs"
+
+
 def find_data(
     run: Run, command: args.Evaluate | args.Predict | args.Explain, *, labelled: bool
-) -> tuple[NodeDataset | GraphDataset, int]:
+) -> tuple[AnyDataset, int]:
     """The data that a command is about, and which split of it; what reading had to say is said."""
     data = run_data(run, command.nodes, command.edges, data_dir=command.data_dir, labelled=labelled)
     for note in data.notes:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from coopsheaf.data.dataset import NodeDataset as NodeDataset
     from coopsheaf.data.dataset import Processing as Processing
     from coopsheaf.data.errors import DataError as DataError
+    from coopsheaf.data.links import LinkDataset as LinkDataset
+    from coopsheaf.data.links import split_links as split_links
     from coopsheaf.data.registry import list_datasets as list_datasets
     from coopsheaf.data.registry import load_dataset as load_dataset
     from coopsheaf.data.tables import load_tables as load_tables

@@ -29,6 +29,7 @@ METRICS = {
     "accuracy": "share of correct predictions; higher is better",
     "ap": "average precision, mean over labels; higher is better",
     "mae": "mean absolute error; lower is better",
+    "mrr": "mean reciprocal rank of links among non-edges; higher is better",
 }
 DIRECTIONS = {
     "stored": "the edges as the file lists them",
@@ -180,7 +181,7 @@ class NodeDataset:
 
     def process(self, processing: Processing) -> NodeDataset:
         """The graph that a model sees; call it once, on the graph as stored."""
-        edge_index, weight, attr = _process_edges(
+        edge_index, weight, attr = process_edges(
             (self.edge_index, self.edge_weight, self.edge_attr), processing, self.num_nodes
         )
         return replace(
@@ -240,6 +241,7 @@ class GraphDataset:
             them have or none, is features of edges; integers are codes, which no network is given.
         train, val, test: positions of the graphs of each part.
         task, metric, class_names, checksum, processing, remark: as in :class:`NodeDataset`.
+        graph_ids: the user's names of the graphs.
     """
 
     name: str
@@ -253,6 +255,7 @@ class GraphDataset:
     checksum: str = ""
     processing: Processing = field(default_factory=Processing)
     remark: str = ""
+    graph_ids: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_choice("task", self.task, TASKS)
@@ -298,7 +301,7 @@ class GraphDataset:
 _EdgeTensors = tuple[Tensor, Tensor | None, Tensor | None]  # edge_index, edge_weight, edge_attr
 
 
-def _process_edges(edges: _EdgeTensors, processing: Processing, num_nodes: int) -> _EdgeTensors:
+def process_edges(edges: _EdgeTensors, processing: Processing, num_nodes: int) -> _EdgeTensors:
     """Edges, weights and features of the graph that a model sees."""
     edge_index, weight, attr = edges
     if processing.direction == "reversed":

@@ -24,6 +24,7 @@ from torch import Tensor
 from coopsheaf.data.dataset import NodeDataset, Processing
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import checksum, one_line
+from coopsheaf.data.links import LinkDataset
 from coopsheaf.files import write_json
 from coopsheaf.sheaves.graph import CSR, Graph
 
@@ -60,7 +61,7 @@ class PackedDataset(NodeDataset):
         return self
 
 
-def prepared_graph(dataset: NodeDataset) -> Graph:
+def prepared_graph(dataset: NodeDataset | LinkDataset) -> Graph:
     """The graph of a dataset, with its edges sorted both ways."""
     if isinstance(dataset, PackedDataset) and dataset.graph is not None:
         return dataset.graph

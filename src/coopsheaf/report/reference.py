@@ -65,7 +65,7 @@ class Published:
         label: the model as the paper prints it.
         column: the heading it stands under, as our registry names that dataset.
         dataset: the dataset it was measured on, as far as is known.
-        metric: ``"accuracy"``, ``"auroc"``, ``"ap"`` or ``"mae"``.
+        metric: ``"accuracy"``, ``"auroc"``, ``"ap"``, ``"mae"`` or ``"mrr"``.
         mean, std: as printed: hundredths.
         runs: runs behind it.
         protocol: where it comes from.

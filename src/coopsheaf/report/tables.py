@@ -21,8 +21,9 @@ METRIC_LABELS = {
     "auroc": "AUROC, %",
     "ap": "AP, %",
     "mae": "MAE",
+    "mrr": "MRR, %",
 }
-PERCENT = ("accuracy", "auroc", "ap")
+PERCENT = ("accuracy", "auroc", "ap", "mrr")
 NOTHING = "–"
 NO_RESULTS = "There are no results yet."
 

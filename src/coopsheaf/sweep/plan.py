@@ -12,7 +12,8 @@ from typing import Any
 
 from coopsheaf.checks import check_choice, check_int
 from coopsheaf.config import ConfigError, config_hash
-from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.dataset import GraphDataset
+from coopsheaf.data.links import AnyDataset
 from coopsheaf.sweep.queue import SAMPLERS
 from coopsheaf.sweep.space import (
     Choice,
@@ -112,7 +113,7 @@ def plan_from_plain(values: Mapping[str, Any], where: str) -> Plan:
 def make_plan(
     recipe: Recipe,
     space: Space,
-    dataset: NodeDataset | GraphDataset,
+    dataset: AnyDataset,
     splits: list[int],
     **options: Any,
 ) -> Plan:
@@ -148,7 +149,7 @@ def load_plan(folder: Path) -> Plan:
     return plan
 
 
-def _check_networks(plan: Plan, dataset: NodeDataset | GraphDataset) -> None:
+def _check_networks(plan: Plan, dataset: AnyDataset) -> None:
     """Build a network with every value: some settings are only looked at then.
 
     A value may go with some values of other settings only, so several are tried.

@@ -31,7 +31,7 @@ from typing import Any
 
 from coopsheaf.checks import check_int
 from coopsheaf.config import ConfigError, config_hash
-from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.links import AnyDataset
 from coopsheaf.files import locked, write_atomically, write_json
 from coopsheaf.sweep.plan import Plan, SweepError, load_plan
 from coopsheaf.sweep.queue import Claim, Queue, TrialRow, best_row
@@ -96,7 +96,7 @@ class Sweep:
 
     def work(
         self,
-        dataset: NodeDataset | GraphDataset,
+        dataset: AnyDataset,
         *,
         worker: str = "",
         should_stop: Callable[[], bool] = lambda: False,
@@ -176,9 +176,7 @@ class Sweep:
         except ConfigError as error:  # values that are right one by one, but not together
             return error
 
-    def _run(
-        self, claim: Claim, dataset: NodeDataset | GraphDataset, should_stop: Callable[[], bool]
-    ) -> None:
+    def _run(self, claim: Claim, dataset: AnyDataset, should_stop: Callable[[], bool]) -> None:
         """Train a trial's recipe on the splits, or copy the answer of a trial with the same one."""
         gone = load_optuna().exceptions.UpdateFinishedTrialError
         try:
@@ -188,7 +186,7 @@ class Sweep:
             return
 
     def _evaluate(
-        self, claim: Claim, dataset: NodeDataset | GraphDataset, should_stop: Callable[[], bool]
+        self, claim: Claim, dataset: AnyDataset, should_stop: Callable[[], bool]
     ) -> tuple[str, float | None]:
         """How the trial ends, and its value if it is completed."""
         recipe, splits = claim.point, self.plan.splits
@@ -248,7 +246,7 @@ class Sweep:
                     return row
         return None
 
-    def _forget(self, recipe: Recipe, dataset: NodeDataset | GraphDataset, split: int) -> None:
+    def _forget(self, recipe: Recipe, dataset: AnyDataset, split: int) -> None:
         """Remove the run of a split that is recorded: thousands of networks are of no use."""
         identity = config_hash(run_identity(recipe, dataset, split))
         name = f"{recipe.model_name}-{dataset.name}-{split}-{identity}"

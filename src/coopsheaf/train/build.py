@@ -7,9 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.dataset import GraphDataset
+from coopsheaf.data.links import AnyDataset
 from coopsheaf.models.network import Network
 from coopsheaf.models.registry import find_model
+from coopsheaf.train.links import LinkNetwork
 from coopsheaf.train.loop import train_dtype
 from coopsheaf.train.recipe import Recipe
 
@@ -58,17 +60,25 @@ def build_network(
     graph_level: bool,
     task: str,
     edge_channels: int = 0,
+    undirected: bool = False,
 ) -> nn.Module:
-    """The recipe's network for data of these sizes, with whatever parameters come."""
+    """The recipe's network for data of these sizes, with whatever parameters come.
+
+    ``undirected`` is about links: whether they have no direction.
+    """
+    # Pairs are scored from the features of the last layer.
+    outputs = None if task == "link" else out_channels
     model = recipe.model.build(
-        in_channels, out_channels, graph_level=graph_level, edge_channels=edge_channels
+        in_channels, outputs, graph_level=graph_level, edge_channels=edge_channels
     )
     if task == "regression":
         model = Rescaled(model, out_channels)
+    elif task == "link":
+        model = LinkNetwork(model, undirected=undirected)
     return model.to(train_dtype(recipe.train))
 
 
-def build_model(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> nn.Module:
+def build_model(recipe: Recipe, dataset: AnyDataset) -> nn.Module:
     """The recipe's network for a dataset, its parameters drawn from the recipe's seed."""
     if dataset.edge_channels:
         find_model(recipe.model_name).check_edge_features(_columns(dataset))
@@ -80,10 +90,11 @@ def build_model(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> nn.Modul
         graph_level=isinstance(dataset, GraphDataset),
         task=dataset.task,
         edge_channels=dataset.edge_channels,
+        undirected=getattr(dataset, "undirected", False),
     )
 
 
-def _columns(dataset: NodeDataset | GraphDataset) -> str:
+def _columns(dataset: AnyDataset) -> str:
     """The features of edges in a few words."""
     names, count = dataset.edge_names, dataset.edge_channels
     if not names:

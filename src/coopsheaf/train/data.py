@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.data.encoding import FeatureEncoder
+from coopsheaf.data.links import AnyDataset
 from coopsheaf.data.own import OPTIONS, read_own_again
 from coopsheaf.data.pack import PREFIX
 from coopsheaf.data.registry import load_dataset
@@ -20,7 +21,7 @@ from coopsheaf.train.run_info import CheckpointError
 class RunData(NamedTuple):
     """A graph for a run, which of its splits the run is about, and what reading it had to say."""
 
-    dataset: NodeDataset | GraphDataset
+    dataset: AnyDataset
     split: int
     notes: tuple[str, ...] = ()
 
@@ -82,7 +83,7 @@ def run_data(
         )
         return RunData(data.dataset, 0, tuple(data.notes))
     if tables is not None:
-        dataset: NodeDataset | GraphDataset = read_own_again(tables)
+        dataset: AnyDataset = read_own_again(tables)
     else:
         where = data_dir or run.info.get("data_dir")
         packed = run.recipe.data.name.startswith(PREFIX)

@@ -17,7 +17,8 @@ import torch_geometric
 from torch import nn
 
 import coopsheaf
-from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.dataset import GraphDataset
+from coopsheaf.data.links import AnyDataset, LinkDataset
 from coopsheaf.files import write_json
 from coopsheaf.memory import forget_peak, peak_bytes
 from coopsheaf.models.registry import find_model
@@ -25,6 +26,7 @@ from coopsheaf.train.build import Rescaled, build_model, build_network
 from coopsheaf.train.checkpoint import load_tensors, save_tensors
 from coopsheaf.train.feed import Feed, GraphFeed, NodeFeed
 from coopsheaf.train.launch import find_launch
+from coopsheaf.train.links import LinkFeed
 from coopsheaf.train.loop import EpochReport, FitResult, fit, train_dtype
 from coopsheaf.train.order import derive_seed
 from coopsheaf.train.recipe import Recipe, recipe_from_mapping
@@ -60,7 +62,7 @@ class Run:
         """The metric on train, val and test at the epoch that validation chose."""
         return read_result(self.info).scores
 
-    def check_edge_features(self, dataset: NodeDataset | GraphDataset) -> None:
+    def check_edge_features(self, dataset: AnyDataset) -> None:
         """Refuse data whose edges have more or fewer features than those of training."""
         wanted, found = self.info.get("edge_channels", 0), dataset.edge_channels
         if found != wanted:
@@ -70,7 +72,7 @@ class Run:
 
 
 def make_feed(
-    dataset: NodeDataset | GraphDataset,
+    dataset: AnyDataset,
     split: int,
     recipe: Recipe,
     device: torch.device,
@@ -80,6 +82,9 @@ def make_feed(
 ) -> Feed:
     """One split of a dataset as the training loop wants it; a share of it in several processes."""
     dtype = train_dtype(recipe.train)
+    if isinstance(dataset, LinkDataset):
+        _check_links(dataset, split, recipe, world_size)
+        return LinkFeed(dataset, seed=recipe.train.seed, device=device, dtype=dtype)
     if isinstance(dataset, GraphDataset):
         if recipe.batch.is_set:
             raise ValueError(
@@ -121,9 +126,25 @@ def make_feed(
     return NodeFeed(dataset, split, device=device, dtype=dtype)
 
 
+def _check_links(dataset: LinkDataset, split: int, recipe: Recipe, world_size: int) -> None:
+    """What links are not trained with."""
+    if split != 0:
+        raise ValueError(f"`split` must be 0 for the links of {dataset.name}; got {split}")
+    if recipe.batch.is_set:
+        raise ValueError(
+            "`batch` is for node tasks: links are learned on the whole graph in every step; leave "
+            f"`batch.kind` out, got {recipe.batch.kind!r}"
+        )
+    if world_size > 1:
+        raise ValueError(
+            "links are learned on the whole graph in every step, by one process; "
+            f"got {world_size} processes"
+        )
+
+
 def run_split(
     recipe: Recipe,
-    dataset: NodeDataset | GraphDataset,
+    dataset: AnyDataset,
     split: int = 0,
     *,
     out: Path | None = None,
@@ -258,7 +279,7 @@ def save_run(run: Run, out: Path) -> None:
     write_json(out / "run.json", run.info)
 
 
-def run_identity(recipe: Recipe, dataset: NodeDataset | GraphDataset, split: int) -> str:
+def run_identity(recipe: Recipe, dataset: AnyDataset, split: int) -> str:
     """Names a run: same settings, model version, seed, split and data, same run."""
     parts = (recipe.model_name, recipe.version, recipe.hash(), recipe.train.seed, split)
     # Data in memory has no checksum; names of runs without features of edges stay what they were.
@@ -304,10 +325,10 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def describe(
-    recipe: Recipe, dataset: NodeDataset | GraphDataset, split: int, model: nn.Module
-) -> dict[str, Any]:
+def describe(recipe: Recipe, dataset: AnyDataset, split: int, model: nn.Module) -> dict[str, Any]:
     """Everything about a run that is known before it starts, as plain values."""
+    # Whether links have a direction decides what the network is.
+    links = {"undirected": dataset.undirected} if isinstance(dataset, LinkDataset) else {}
     return {
         "format": FORMAT,
         "model": recipe.model_name,
@@ -321,8 +342,9 @@ def describe(
         "dataset_checksum": dataset.checksum,
         "dataset_remark": dataset.remark,
         "processing": asdict(dataset.processing),
-        "level": "graph" if isinstance(dataset, GraphDataset) else "node",
+        "level": level_of(dataset),
         "task": dataset.task,
+        **links,
         "metric": dataset.metric,
         "class_names": list(dataset.class_names),
         "in_channels": dataset.num_features,
@@ -334,6 +356,13 @@ def describe(
         "versions": versions(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
     }
+
+
+def level_of(dataset: AnyDataset) -> str:
+    """What a dataset asks about: every ``"node"``, every ``"graph"``, or every ``"link"``."""
+    if isinstance(dataset, LinkDataset):
+        return "link"
+    return "graph" if isinstance(dataset, GraphDataset) else "node"
 
 
 def versions() -> dict[str, str]:
@@ -364,6 +393,7 @@ def load_run(folder: Path) -> Run:
             graph_level=info["level"] == "graph",
             task=info["task"],
             edge_channels=info.get("edge_channels", 0),  # older runs do not say: there were none
+            undirected=info["undirected"] if info["level"] == "link" else False,
         )
         task = Task(info["task"], info["metric"])
         names = tuple(str(name) for name in info["class_names"])

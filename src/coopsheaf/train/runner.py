@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from coopsheaf.config import config_hash
-from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.links import AnyDataset
 from coopsheaf.files import locked
 from coopsheaf.train.loop import EpochReport, FitResult
 from coopsheaf.train.recipe import Recipe
@@ -66,7 +66,7 @@ def make_record(run: Run, result: FitResult) -> Record:
     )
 
 
-def expected_key(recipe: Recipe, dataset: NodeDataset | GraphDataset, split: int) -> tuple:
+def expected_key(recipe: Recipe, dataset: AnyDataset, split: int) -> tuple:
     """The key that the record of a run will have."""
     return (
         recipe.model_name,
@@ -81,7 +81,7 @@ def expected_key(recipe: Recipe, dataset: NodeDataset | GraphDataset, split: int
 
 def bench(
     recipe: Recipe,
-    dataset: NodeDataset | GraphDataset,
+    dataset: AnyDataset,
     splits: list[int],
     *,
     results: Path,

@@ -9,9 +9,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from coopsheaf.checks import check_choice
+from coopsheaf.data.links import LINK_METRICS
 from coopsheaf.train.curves import average_precision, roc_area
 
-HIGHER_IS_BETTER = {"auroc": True, "accuracy": True, "ap": True, "mae": False}
+HIGHER_IS_BETTER = {"auroc": True, "accuracy": True, "ap": True, "mae": False, "mrr": True}
+KINDS = ("binary", "multiclass", "multilabel", "regression", "link")
 
 
 @dataclass(frozen=True)
@@ -19,21 +21,25 @@ class Task:
     """Loss, metric and predictions.
 
     Targets are class numbers ``(n,)`` for binary and multiclass tasks, and ``(n,)`` or ``(n, k)``
-    numbers, NaN where unknown, for multilabel and regression.
+    numbers, NaN where unknown, for multilabel and regression. For links they are ``(k, 1 + K)``, a
+    row for each link: a one for itself, then zeros for non-edges with the same source.
 
     Args:
-        kind: ``"binary"``, ``"multiclass"``, ``"multilabel"`` or ``"regression"``.
-        metric: ``"auroc"``, ``"accuracy"``, ``"ap"`` or ``"mae"``; always over a whole split.
+        kind: ``"binary"``, ``"multiclass"``, ``"multilabel"``, ``"regression"`` or ``"link"``.
+        metric: ``"auroc"``, ``"accuracy"``, ``"ap"``, ``"mae"`` or, for links, ``"mrr"``; always
+            over a whole split.
     """
 
     kind: str
     metric: str
 
     def __post_init__(self) -> None:
-        check_choice(
-            "kind", self.kind, dict.fromkeys(("binary", "multiclass", "multilabel", "regression"))
-        )
+        check_choice("kind", self.kind, dict.fromkeys(KINDS))
         check_choice("metric", self.metric, HIGHER_IS_BETTER)
+        if self.kind == "link":
+            check_choice("metric", self.metric, LINK_METRICS)
+        elif self.metric == "mrr":
+            raise ValueError(f"`metric` 'mrr' goes with links; the task is {self.kind!r}")
 
     def better(self, score: float, best: float | None) -> bool:
         """Strictly better, so that the first of equals is kept. NaN is never better."""
@@ -52,7 +58,7 @@ class Task:
             targets = y.to(logits.dtype)
             return F.binary_cross_entropy_with_logits(logits.squeeze(-1), targets, pos_weight=ratio)
         logits, y = _known(logits, y)
-        if self.kind == "multilabel":
+        if self.kind in ("multilabel", "link"):
             return F.binary_cross_entropy_with_logits(logits, y)
         return F.l1_loss(logits, y)
 
@@ -75,6 +81,10 @@ class Task:
         if self.metric == "mae":
             outputs, targets = _known(logits, y.double())
             return (outputs - targets).abs().mean().item()
+        if self.metric == "mrr":
+            return _mean_reciprocal_rank(logits)
+        if self.kind == "link":  # one decision, whatever the source
+            logits, y = logits.reshape(-1, 1), y.reshape(-1)
         function = roc_area if self.metric == "auroc" else average_precision
         columns = y if y.dim() == 2 else y.unsqueeze(-1)
         scores = []
@@ -89,13 +99,13 @@ class Task:
         return (logits.squeeze(-1) > 0).long() if self.kind == "binary" else logits.argmax(-1)
 
     def probabilities(self, logits: Tensor) -> Tensor:
-        """``(n, classes)`` for classes, ``(n, k)`` for labels."""
+        """``(n, classes)`` for classes, ``(n, k)`` for labels, those of the logits for links."""
         if self.kind == "multiclass":
             return logits.softmax(-1)
         if self.kind == "binary":
             positive = logits.reshape(-1, 1).sigmoid()
             return torch.cat([1 - positive, positive], dim=-1)
-        if self.kind == "multilabel":
+        if self.kind in ("multilabel", "link"):
             return logits.sigmoid()
         raise ValueError("a regression has no probabilities; use the outputs themselves")
 
@@ -105,6 +115,15 @@ class Task:
             raise ValueError(f"`class_weights` needs classes; the task is {self.kind!r}")
         counts = torch.bincount(y, minlength=2).clamp(min=1).to(torch.get_default_dtype())
         return y.numel() / (counts.numel() * counts)
+
+
+def _mean_reciprocal_rank(logits: Tensor) -> float:
+    """Of the first of each row, ``(k, 1 + K)``; among equals it has the mean of their ranks."""
+    first, others = logits[:, :1], logits[:, 1:]
+    if others.shape[1] == 0 or logits.isnan().any():
+        return float("nan")
+    rank = 1 + (others > first).sum(1) + (others == first).sum(1) / 2
+    return (1 / rank.double()).mean().item()
 
 
 def _known(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,7 @@ from typing import Any
 from torch_geometric.data import Data
 
 from coopsheaf.data.convert import from_data
-from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.links import AnyDataset
 from coopsheaf.train.data import load_data, whereabouts
 from coopsheaf.train.loop import EpochReport
 from coopsheaf.train.recipe import Recipe, default_recipe
@@ -18,7 +18,7 @@ from coopsheaf.train.run import Run, run_split
 
 
 def train(
-    data: str | Data | NodeDataset | GraphDataset,
+    data: str | Data | AnyDataset,
     model: str = "csnn",
     *,
     recipe: Recipe | str | None = None,
@@ -36,7 +36,8 @@ def train(
 
     Args:
         data: the name of a dataset, a PyG ``Data`` with ``x``, ``edge_index`` and ``y`` (without
-            masks a stratified 60/20/20 split is drawn), or a dataset of this library.
+            masks a stratified 60/20/20 split is drawn), or a dataset of this library, such as
+            :func:`~coopsheaf.data.split_links` makes of links.
         model: a name of :func:`~coopsheaf.models.list_models`.
         recipe: settings to start from, instead of the model's recipe for this dataset: a recipe,
             the name of one or a TOML file. It names its model itself.
@@ -52,6 +53,7 @@ def train(
     )
     folder = None if data_dir is None else Path(data_dir)
     extra = {}
+    dataset: AnyDataset
     if isinstance(data, str):
         dataset, extra = load_data(chosen.data, folder), whereabouts(folder)
     else:
@@ -69,7 +71,7 @@ def train(
 
 
 def _choose(data: Any, model: str, recipe: Recipe | str | None) -> Recipe:
-    if not isinstance(data, str | Data | NodeDataset | GraphDataset):
+    if not isinstance(data, str | Data | AnyDataset):
         raise ValueError(
             "`data` must be the name of a dataset, a PyG Data or a dataset of this library; got "
             f"{type(data).__name__}"

@@ -11,7 +11,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from coopsheaf.data.dataset import GraphDataset, NodeDataset, Processing, default_metric
+from coopsheaf.data.dataset import (
+    GraphDataset,
+    NodeDataset,
+    Processing,
+    default_metric,
+    process_edges,
+)
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.links import LinkDataset, split_links
 from coopsheaf.data.tables.cells import Ids
@@ -31,8 +37,6 @@ from coopsheaf.data.tables.parts import Parts
 from coopsheaf.data.tables.schema import TableSchema
 from coopsheaf.data.tables.table import Table
 from coopsheaf.data.tables.targets import Targets
-
-AnyDataset = NodeDataset | GraphDataset | LinkDataset
 
 
 @dataclass(frozen=True)
@@ -126,12 +130,11 @@ def nodes_dataset(
         node_ids=tuple(read.ids.texts),
         edge_weight=weight,
         edge_attr=attributes,
+        edge_names=() if schema.edge_encoder is None else schema.edge_encoder.feature_names,
         checksum=read.checksum,
     )
-    direction = "undirected" if schema.undirected else "stored"
-    processing = Processing(direction=direction, self_loops=schema.self_loops)
-    if processing != Processing():
-        dataset = dataset.process(processing)
+    if _processing(schema) != Processing():
+        dataset = dataset.process(_processing(schema))
     if not dataset.checksum:
         dataset = replace(dataset, checksum=_digest(dataset.x, dataset.edge_index, dataset.y))
     return dataset
@@ -147,24 +150,12 @@ def graphs_dataset(
     parts: Parts,
 ) -> GraphDataset:
     """Many graphs with targets."""
-    edge_index, _, attributes = _edges(read, schema, attributes)
-    whole = NodeDataset(
-        name=read.name,
-        x=x,
-        edge_index=edge_index,
-        y=torch.zeros(len(x), dtype=torch.int64),
-        train=torch.zeros(1, len(x), dtype=torch.bool),
-        val=torch.zeros(1, len(x), dtype=torch.bool),
-        test=torch.zeros(1, len(x), dtype=torch.bool),
-        task="multiclass",
-        metric="accuracy",
-        edge_attr=attributes,
-    )
-    direction = "undirected" if schema.undirected else "stored"
-    whole = whole.process(Processing(direction=direction, self_loops=schema.self_loops))
+    edges = _edges(read, schema, attributes)
+    processing = _processing(schema)
+    edge_index, _, attributes = process_edges(edges, processing, len(read.ids))
     return GraphDataset(
         name=read.name,
-        graphs=cut_graphs(whole.x, whole.edge_index, whole.edge_attr, targets.y, rows.of_node),
+        graphs=cut_graphs(x, edge_index, attributes, targets.y, rows.of_node),
         train=parts.train[0].nonzero().flatten(),
         val=parts.val[0].nonzero().flatten(),
         test=parts.test[0].nonzero().flatten(),
@@ -173,7 +164,7 @@ def graphs_dataset(
         class_names=targets.class_names,
         graph_ids=tuple(rows.ids.texts),
         checksum=read.checksum or _digest(x, edge_index, targets.y),
-        processing=whole.processing,
+        processing=processing,
     )
 
 
@@ -212,6 +203,11 @@ def say_graph(dataset: NodeDataset, undirected: bool) -> str:
         "edges between different nodes have their reverse; "
         + ("all are used both ways" if undirected else "the graph is kept directed")
     )
+
+
+def _processing(schema: TableSchema) -> Processing:
+    direction = "undirected" if schema.undirected else "stored"
+    return Processing(direction=direction, self_loops=schema.self_loops)
 
 
 def _edges(

@@ -10,9 +10,9 @@ import torch
 
 from coopsheaf.data.convert import given_masks
 from coopsheaf.data.errors import DataError
+from coopsheaf.data.links import AnyDataset
 from coopsheaf.data.messages import show, show_list
 from coopsheaf.data.tables.assemble import (
-    AnyDataset,
     ReadGraph,
     edge_attributes,
     graphs_dataset,

@@ -7,9 +7,9 @@ from dataclasses import replace
 import torch
 
 from coopsheaf.data.errors import DataError
+from coopsheaf.data.links import AnyDataset
 from coopsheaf.data.messages import show_list
 from coopsheaf.data.tables.assemble import (
-    AnyDataset,
     ReadGraph,
     edge_attributes,
     graphs_dataset,

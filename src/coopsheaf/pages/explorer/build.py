@@ -83,10 +83,11 @@ def explore(
         stage: called with what is about to be done; a context around doing it.
     """
     run = run if isinstance(run, Run) else load_run(Path(run))
+    if run.info["level"] != "node":
+        raise ValueError("`run` must predict nodes: the page shows what comes out at each")
     if dataset is None:
         found = run_data(run)
-        if not isinstance(found.dataset, NodeDataset):
-            raise ValueError("`run` must predict nodes: the page shows one graph")
+        assert isinstance(found.dataset, NodeDataset)
         dataset, split = found.dataset, found.split if split is None else split
     split = 0 if split is None else split
     n = dataset.num_nodes

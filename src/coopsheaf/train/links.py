@@ -1,0 +1,199 @@
+"""Links: a network that scores pairs of nodes, and the pairs that it learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from coopsheaf.data.dataset import PARTS
+from coopsheaf.data.links import LinkDataset
+from coopsheaf.data.non_edges import NonEdges
+from coopsheaf.data.pack import prepared_graph
+from coopsheaf.models.network import Network
+from coopsheaf.sheaves.graph import Graph
+from coopsheaf.train.order import derive_seed
+
+TRAIN_NEGATIVES = 1  # non-edges for each link of a training step
+SCORED = 1000  # training links that an evaluation scores, or as many as there are for validation
+PAIRS = 1 << 15  # pairs scored at a time
+
+
+class LinkDecoder(nn.Module):
+    r"""From embeddings of nodes to scores of pairs, as logits.
+
+    .. math:: s(i \to j) = \frac{\langle A z_i, B z_j \rangle}{\sqrt{c}} + b
+
+    A says what a node looks for, B what it is found by, so that a link need not go both ways. For
+    an undirected graph B = D A with a learned diagonal D: the score is symmetric. D starts with
+    ones and, at every fourth place, a minus one: with D = 1 a node would always score high with
+    nodes like itself, and a graph that links unlike ones could not be learned.
+
+    Args:
+        channels: the size c of the embeddings.
+        undirected: links have no direction.
+
+    Shapes:
+        z ``(n, c)``; source ``(k,)``; target ``(k, t)``, so many for each source. Returns
+        ``(k, t)``.
+    """
+
+    def __init__(self, channels: int, *, undirected: bool) -> None:
+        super().__init__()
+        self.channels, self.undirected = channels, undirected
+        self.source = nn.Linear(channels, channels, bias=False)
+        self.target = None if undirected else nn.Linear(channels, channels, bias=False)
+        self.diagonal = nn.Parameter(torch.empty(channels)) if undirected else None
+        self.bias = nn.Parameter(torch.empty(()))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters anew."""
+        self.source.reset_parameters()
+        if self.target is not None:
+            self.target.reset_parameters()
+        if self.diagonal is not None:
+            nn.init.ones_(self.diagonal)
+            with torch.no_grad():
+                self.diagonal[::4] = -1
+        nn.init.zeros_(self.bias)
+
+    def ends(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """What every node is as a source and as a target of links, ``(n, c)`` each."""
+        start = self.source(z) / self.channels**0.5
+        if self.target is not None:
+            return start, self.target(z)
+        return start, self.source(z) * self.diagonal
+
+    def score(self, ends: tuple[Tensor, Tensor], source: Tensor, target: Tensor) -> Tensor:
+        """The scores of pairs, a bounded number of them at a time, forward and backward."""
+        rows = max(1, PAIRS // target.shape[1])
+        pieces = list(zip(source.split(rows), target.split(rows), strict=True))
+        if len(pieces) > 1 and torch.is_grad_enabled():
+            # The rows of a piece are gathered again on the way back instead of being kept.
+            options: dict[str, Any] = {"use_reentrant": False, "preserve_rng_state": False}
+            scores = [checkpoint(_products, *ends, *piece, **options) for piece in pieces]
+        else:
+            scores = [_products(*ends, *piece) for piece in pieces]
+        return torch.cat(scores) + self.bias
+
+    def forward(self, z: Tensor, source: Tensor, target: Tensor) -> Tensor:
+        return self.score(self.ends(z), source, target)
+
+    def extra_repr(self) -> str:
+        return f"channels={self.channels}, undirected={self.undirected}"
+
+
+def _products(start: Tensor, end: Tensor, source: Tensor, target: Tensor) -> Tensor:
+    """⟨start_i, end_j⟩ of some pairs, ``(k, t)``."""
+    # As embeddings: the derivative of plain indexing adds up row by row, and slowly.
+    first, second = F.embedding(source, start), F.embedding(target, end)  # (k, c), (k, t, c)
+    return (first.unsqueeze(1) * second).sum(-1)
+
+
+class LinkNetwork(nn.Module):
+    """A network that embeds nodes, and a decoder that scores pairs of them.
+
+    Args:
+        network: any network without a readout (``out_channels=None``).
+        undirected: links have no direction.
+
+    Called with ``source`` ``(k,)`` and ``target`` ``(k, t)`` beside the network's own arguments, it
+    gives logits ``(k, t)``.
+    """
+
+    def __init__(self, network: Network, *, undirected: bool) -> None:
+        super().__init__()
+        self.network = network
+        self.decoder = LinkDecoder(network.embedding_channels, undirected=undirected)
+
+    def map_learners(self) -> list[nn.Module]:
+        return self.network.map_learners()
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor | Graph,
+        source: Tensor,
+        target: Tensor,
+        *,
+        edge_weight: Tensor | None = None,
+    ) -> Tensor:
+        z = self.network(x, edge_index, edge_weight=edge_weight)
+        return self.decoder(z, source, target)
+
+
+class LinkFeed:
+    """The whole graph in every step; the loss is taken at all training links and at non-edges.
+
+    The non-edges of a step are those of the training edges alone, so that nothing says which
+    pairs are links of validation and test. They are drawn anew in every epoch, from the seed and
+    the epoch.
+
+    Logits and targets are ``(links, 1 + negatives)``, the link first in each row.
+    """
+
+    def __init__(
+        self, dataset: LinkDataset, *, seed: int, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        self.x = dataset.x.to(device, dtype)
+        self.graph = prepared_graph(dataset).to(device)
+        weight = dataset.edge_weight
+        self.edge_weight = None if weight is None else weight.to(device, dtype)
+        self.seed = seed
+        self.non_edges = NonEdges(dataset.train, dataset.num_nodes)
+        known = self.non_edges.count[dataset.train[0]] > 0
+        if not known.any():
+            raise ValueError(
+                f"the training links of {dataset.name} must have sources that lack an edge to some "
+                "node; all have edges to all others: there is nothing to tell them from"
+            )
+        self.links = dataset.train[:, known]
+        parts = {part: dataset.candidates(part) for part in PARTS[1:]}
+        # Before the first epoch, so that an evaluation is the same in all of them.
+        rng = torch.Generator().manual_seed(derive_seed(seed, -1))
+        count = max(SCORED, dataset.val.shape[1])
+        some = torch.randperm(self.links.shape[1], generator=rng)[:count]
+        number = dataset.val_negatives.shape[1]
+        parts["train"] = self._with_negatives(self.links[:, some], number, rng)
+        self.parts = {part: (s.to(device), t.to(device)) for part, (s, t) in parts.items()}
+
+    def pairs(self, epoch: int) -> tuple[Tensor, Tensor]:
+        """Sources and targets of an epoch's only step, ``(k,)`` and ``(k, 1 + negatives)``."""
+        rng = torch.Generator().manual_seed(derive_seed(self.seed, epoch))
+        source, target = self._with_negatives(self.links, TRAIN_NEGATIVES, rng)
+        return source.to(self.x.device), target.to(self.x.device)
+
+    def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        logits = model(self.x, self.graph, *self.pairs(epoch), edge_weight=self.edge_weight)
+        yield logits, _targets(logits)
+
+    def outputs(self, model: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
+        assert isinstance(model, LinkNetwork)
+        ends = model.decoder.ends(model.network(self.x, self.graph, self.edge_weight))
+        logits = {part: model.decoder.score(ends, *self.parts[part]) for part in PARTS}
+        return {part: (values, _targets(values)) for part, values in logits.items()}
+
+    def train_targets(self) -> Tensor:
+        return torch.ones(self.links.shape[1])
+
+    def summary(self, model: nn.Module) -> None:
+        return None
+
+    def _with_negatives(
+        self, links: Tensor, number: int, rng: torch.Generator
+    ) -> tuple[Tensor, Tensor]:
+        source, target = links
+        drawn = self.non_edges.draw(source, number, rng)
+        return source, torch.cat([target[:, None], drawn], dim=1)
+
+
+def _targets(logits: Tensor) -> Tensor:
+    """Ones in the first column, zeros elsewhere."""
+    y = torch.zeros_like(logits.detach())
+    y[:, 0] = 1
+    return y
