@@ -18,6 +18,7 @@ from coopsheaf.data.pack import prepared_graph
 from coopsheaf.scale.inference import infer
 from coopsheaf.tensor_checks import check_tensor
 from coopsheaf.train.batches import CHUNK
+from coopsheaf.train.feed import GraphFeed
 from coopsheaf.train.links import LinkNetwork
 from coopsheaf.train.run import Run
 from coopsheaf.train.run_info import CheckpointError
@@ -25,28 +26,32 @@ from coopsheaf.train.run_info import CheckpointError
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions at all nodes of a graph.
+    """Predictions at all nodes of a graph, or for all graphs.
 
     Args:
-        ids: the nodes' names.
-        values: a class name or a number for each.
+        ids: the names of the nodes or graphs.
+        values: for each a class, the labels that hold (``a|b``), a number, or a number per target.
         class_names: names of the columns of ``probabilities``; empty for a regression.
         probabilities: ``(n, classes)``; ``None`` for a regression.
         id_name: heading of the ids.
+        target_names: what the numbers of a regression with several targets are.
     """
 
     ids: tuple[str, ...]
-    values: tuple[str, ...] | tuple[float, ...]
+    values: tuple[Any, ...]
     class_names: tuple[str, ...]
     probabilities: Tensor | None
     id_name: str = "id"
+    target_names: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[list[str]]:
         """The heading, then one row per node: id, prediction, a probability per class."""
-        yield [self.id_name, "prediction", *(f"p({name})" for name in self.class_names)]
+        several = [f"prediction({name})" for name in self.target_names]
+        values = several or ["prediction"]
+        yield [self.id_name, *values, *(f"p({name})" for name in self.class_names)]
         if self.probabilities is None:
             for node, value in zip(self.ids, self.values, strict=True):
-                yield [node, repr(value)]
+                yield [node, *map(repr, value)] if several else [node, repr(value)]
             return
         shares = self.probabilities.tolist()
         for node, value, row in zip(self.ids, self.values, shares, strict=True):
@@ -92,27 +97,69 @@ def _to_csv(rows: Iterable[list[str]]) -> str:
 
 
 def predict(run: Run, dataset: AnyDataset) -> Predictions:
-    """Predict at all nodes of a graph.
+    """Predict at all nodes of a graph, or for all graphs of a collection.
 
     Args:
-        run: a trained run for nodes.
-        dataset: a graph with the features of training, such as :func:`coopsheaf.train.run_data`
-            finds or reads.
+        run: a trained run for nodes or graphs.
+        dataset: data with the features of training, such as :func:`coopsheaf.train.run_data` finds
+            or reads.
     """
+    level = {GraphDataset: "graph", LinkDataset: "link"}.get(type(dataset), "node")
+    if level == "link" or run.info["level"] == "link":
+        raise ValueError("predict takes tasks of nodes and graphs; predict_links scores links")
+    if level != run.info["level"]:
+        raise ValueError(f"the run is about a {run.info['level']}; the data is about a {level}")
+    tables = run.info.get("tables") or {}
     if isinstance(dataset, GraphDataset):
-        raise ValueError("the run predicts whole graphs; predict takes node tasks only")
-    if isinstance(dataset, LinkDataset) or run.info["level"] == "link":
-        raise ValueError("predict takes node tasks only; links are scored by predict_links")
-    logits = node_outputs(run, dataset)
-    ids = dataset.node_ids or tuple(str(i) for i in range(dataset.num_nodes))
-    name = (run.info.get("tables") or {}).get("id") or "id"
+        logits, ids, name = graph_outputs(run, dataset), dataset.graph_ids, tables.get("graph")
+    else:
+        assert isinstance(dataset, NodeDataset)
+        logits, ids, name = node_outputs(run, dataset), dataset.node_ids, tables.get("id")
+    name = "id" if name is None or name.startswith("<") else name  # that of a graph object
+    ids = ids or tuple(str(i) for i in range(len(logits)))
     if run.task.kind == "regression":
-        numbers = logits.reshape(len(ids), -1)[:, 0].tolist()
-        return Predictions(ids, tuple(numbers), (), None, name)
+        return _numbers(logits.reshape(len(ids), -1), ids, name, tables)
     probabilities = run.task.probabilities(logits.double())
     names = run.class_names or tuple(str(k) for k in range(probabilities.shape[1]))
-    classes = tuple(names[k] for k in run.task.classes(logits).tolist())
-    return Predictions(ids, classes, names, probabilities, name)
+    if run.task.kind == "multilabel":
+        values = tuple(
+            "|".join(label for label, yes in zip(names, row, strict=True) if yes)
+            for row in (probabilities > 0.5).tolist()
+        )
+    else:
+        values = tuple(names[k] for k in run.task.classes(logits).tolist())
+    return Predictions(ids, values, names, probabilities, name)
+
+
+def _numbers(
+    outputs: Tensor, ids: tuple[str, ...], name: str, tables: dict[str, Any]
+) -> Predictions:
+    if outputs.shape[1] == 1:
+        return Predictions(ids, tuple(outputs[:, 0].tolist()), (), None, name)
+    columns = (tables.get("targets") or {}).get("columns") or range(outputs.shape[1])
+    values = tuple(map(tuple, outputs.tolist()))
+    return Predictions(ids, values, (), None, name, tuple(map(str, columns)))
+
+
+@torch.no_grad()
+def graph_outputs(run: Run, dataset: GraphDataset) -> Tensor:
+    """The outputs of a run for all graphs, ``(graphs, out)``, some of them at a time."""
+    if dataset.num_features != run.info["in_channels"]:
+        raise CheckpointError(
+            f"the data has {dataset.num_features} features; the model was trained with "
+            f"{run.info['in_channels']}"
+        )
+    run.check_edge_features(dataset)
+    parameter = next(run.model.parameters())
+    feed = GraphFeed(
+        dataset,
+        batch_size=run.recipe.train.batch_size,
+        seed=0,
+        device=parameter.device,
+        dtype=parameter.dtype,
+    )
+    every = torch.arange(len(dataset.graphs)).split(feed.batch_size)
+    return torch.cat([feed.step(run.model, part)[0] for part in every]).cpu()
 
 
 @torch.no_grad()

@@ -34,7 +34,7 @@ class Train:
     set: Set = ()
     """Override a setting, e.g. --set model.stalk_dim=4; may be repeated."""
     splits: str | None = None
-    """Splits to run: 0, 0-9 or 0,2,5; the first by default. Own tables have one."""
+    """Splits to run: 0, 0-9 or 0,2,5; the first by default. Own tables have one, or one per fold."""
     epochs: int | None = None
     """At most this many epochs; short for --set train.epochs=N."""
     seed: int | None = None
@@ -59,10 +59,12 @@ class Evaluate:
 
     run: Positional[Path]
     """Folder of a finished run."""
-    nodes: Path | None = None
+    nodes: str | None = None
     """Table of nodes with the target column; by default the run's own data."""
-    edges: Path | None = None
+    edges: str | None = None
     """Table of edges."""
+    graphs: str | None = None
+    """Table of graphs with the target column, if the run predicts whole graphs."""
     data_dir: Path | None = None
     """Folder to look for dataset files in."""
 
@@ -78,10 +80,15 @@ class Predict:
     """Folder of a finished run."""
     output: Annotated[Path, arg(aliases=["-o"])]
     """CSV file to write: id, predicted label, probabilities."""
-    nodes: Path | None = None
-    """Table of nodes, with the feature columns of training; by default the run's own data."""
-    edges: Path | None = None
+    nodes: str | None = None
+    """Table of nodes, with the feature columns of training; by default the run's own data. - is
+    standard input."""
+    edges: str | None = None
     """Table of edges."""
+    graphs: str | None = None
+    """Table of graphs, if the run predicts whole graphs."""
+    pairs: str | None = None
+    """Table of pairs of nodes to score, if the run predicts links; columns as in the edge table."""
     data_dir: Path | None = None
     """Folder to look for dataset files in."""
     force: bool = False
@@ -159,9 +166,9 @@ class Explain:
     threshold: float | None = None
     """Strength below which a node counts as silent; by default a quarter of the root mean square
     (CSNN), or an action is the most frequent one (CO-GNN)."""
-    nodes: Path | None = None
+    nodes: str | None = None
     """Table of nodes; by default the run's own data."""
-    edges: Path | None = None
+    edges: str | None = None
     """Table of edges."""
     data_dir: Path | None = None
     """Folder to look for dataset files in."""
@@ -253,22 +260,22 @@ class DataImport:
 
 @dataclass(frozen=True)
 class DataPack:
-    """Write a dataset as a folder of arrays that are mapped into memory instead of read.
+    """Write a dataset or your own tables as a folder of arrays that are mapped into memory instead
+    of read.
 
     Example: `coopsheaf data pack tolokers -o tolokers-pack`; then `coopsheaf train
     pack:tolokers-pack`.
     """
 
-    name: Positional[str]
-    """Name of the dataset."""
     output: Annotated[Path, arg(aliases=["-o"])]
     """Folder to write."""
-    direction: str | None = None
-    """stored, reversed or undirected; by default as the dataset is used."""
-    self_loops: str | None = None
-    """keep, remove or add."""
-    features: str | None = None
-    """raw, row-normalized or standardized."""
+    name: Positional[str | None] = None
+    """Name of the dataset; leave out with --nodes and --edges."""
+    tables: tyro.conf.OmitArgPrefixes[Tables] = field(default_factory=Tables)
+    set: Set = ()
+    """How a dataset is processed, e.g. --set data.direction=undirected; may be repeated."""
+    seed: int | None = None
+    """Seed of the split of own tables."""
     data_dir: Path | None = None
     """Folder to look for dataset files in."""
     force: bool = False

@@ -6,10 +6,12 @@ import os
 from typing import Any
 
 from coopsheaf.cli import args, show
-from coopsheaf.data.dataset import GraphDataset
+from coopsheaf.cli.own import has_own, read_tables
+from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import data_dirs
 from coopsheaf.data.importing import import_folder
+from coopsheaf.data.links import LinkDataset
 from coopsheaf.data.pack import PREFIX, read_pack, write_pack
 from coopsheaf.data.registry import (
     DATASETS,
@@ -20,6 +22,9 @@ from coopsheaf.data.registry import (
     statistics,
     verify,
 )
+from coopsheaf.train.config import TrainConfig
+from coopsheaf.train.data import load_data
+from coopsheaf.train.recipe import default_recipe
 
 
 def run(command: Any) -> int:
@@ -120,20 +125,22 @@ def _import(command: args.DataImport) -> int:
 
 
 def _pack(command: args.DataPack) -> int:
-    with show.notice(f"reading {command.name} ..."):
-        dataset = load_dataset(
-            command.name,
-            command.data_dir,
-            direction=command.direction,
-            self_loops=command.self_loops,
-            features=command.features,
-        )
-    if isinstance(dataset, GraphDataset):
+    kept: dict[str, Any] = {}
+    if has_own(command.tables, command.name):
+        if command.set:
+            raise ValueError("--set data.* is for datasets by name; tables have their own options")
+        seed = TrainConfig().seed if command.seed is None else command.seed
+        dataset, kept = read_tables(command.tables, seed)
+    else:
+        recipe = default_recipe("csnn", command.name or "").set(*command.set)
+        with show.notice(f"reading {command.name} ..."):
+            dataset = load_data(recipe.data, command.data_dir)
+    if not isinstance(dataset, NodeDataset):
         raise ValueError(
-            f"{command.name}: a pack holds one graph whose nodes have targets; it has "
-            f"{len(dataset.graphs)} graphs"
+            f"{dataset.name}: a pack holds one graph whose nodes have targets; this is a task of "
+            + ("links" if isinstance(dataset, LinkDataset) else "whole graphs")
         )
-    folder = write_pack(dataset, command.output, force=command.force)
+    folder = write_pack(dataset, command.output, force=command.force, kept=kept)
     size = sum(path.stat().st_size for path in folder.iterdir())
     show.say(f"{folder}: {size / 1e6:,.1f} MB; train on it with `coopsheaf train pack:{folder}`")
     return 0

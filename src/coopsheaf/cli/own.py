@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import fields
 from typing import Any
 
 from coopsheaf.cli import args, show
-from coopsheaf.data.dataset import NodeDataset
-from coopsheaf.data.own import read_own
+from coopsheaf.data.links import AnyDataset
+from coopsheaf.data.tables.options import TableOptions
+from coopsheaf.data.tables.own import read_own
 
 
-def has_own(tables: args.Tables, dataset: str | None, splits: str | None) -> bool:
+def has_own(tables: args.Tables, dataset: str | None) -> bool:
     """Whether a command is about own tables; otherwise it must name a dataset."""
     own = tables.nodes is not None or tables.edges is not None
     if own == (dataset is not None):
@@ -22,30 +25,29 @@ def has_own(tables: args.Tables, dataset: str | None, splits: str | None) -> boo
             "--target and the other options of tables go with --nodes and --edges, not with the "
             f"name of a dataset; got {dataset!r}"
         )
-    if own and splits is not None:
-        raise ValueError("--splits goes with the name of a dataset; own tables have one split")
     return own
 
 
-def read_tables(tables: args.Tables, seed: int) -> tuple[NodeDataset, dict[str, Any]]:
-    """The graph of the options, and what its run keeps; what was guessed is said."""
+def read_tables(tables: args.Tables, seed: int) -> tuple[AnyDataset, dict[str, Any]]:
+    """The graph of the options, and what its run keeps; what was decided is said."""
     if tables.nodes is None or tables.edges is None:
         raise ValueError("--nodes and --edges go together: a table of nodes and one of edges")
-    own = read_own(
-        tables.nodes,
-        tables.edges,
-        target=tables.target,
-        id=tables.id,
-        features=tables.features,
-        categorical=tables.categorical,
-        split=tables.split_column,
-        source=tables.source,
-        edge_target=tables.edge_target,
-        weight=tables.weight,
-        task=tables.task,
-        undirected=tables.undirected,
-        seed=seed,
-    )
+    named = {"split": tables.split_column, "seed": seed}
+    same = {item.name for item in fields(TableOptions)} - named.keys()
+    options = TableOptions(**{name: getattr(tables, name) for name in same}, **named)
+    own = read_own(tables.nodes, tables.edges, tables.graphs, options, reading_progress())
     for note in own.notes:
         show.say(note)
     return own.dataset, own.kept
+
+
+def reading_progress() -> Any:
+    """Says how far reading has come, from the second second on."""
+    last = [time.monotonic()]
+
+    def report(name: str, rows: int) -> None:
+        if time.monotonic() - last[0] > 2:
+            last[0] = time.monotonic()
+            show.note(f"reading {name}: {rows:,} rows")
+
+    return report

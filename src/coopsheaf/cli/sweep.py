@@ -34,7 +34,7 @@ def sweep(command: args.Sweep) -> int:
     except ImportError as error:  # it says what to install
         raise ValueError(str(error)) from None
     storage = None if command.storage is None else check_storage(command.storage)
-    own = has_own(command.tables, command.dataset, command.splits)
+    own = has_own(command.tables, command.dataset)
     recipe, space = _recipe_and_space(command, own)
     with show.notice(f"reading {recipe.data.name or command.tables.nodes} ..."):
         dataset = read_data(recipe, command.tables, command.data_dir)

@@ -13,7 +13,7 @@ from coopsheaf.cli.own import has_own, read_tables
 from coopsheaf.data.catalogue import DATASETS
 from coopsheaf.data.dataset import PARTS, GraphDataset, NodeDataset
 from coopsheaf.data.links import AnyDataset, LinkDataset
-from coopsheaf.data.pack import PREFIX
+from coopsheaf.data.pack import PREFIX, kept_tables
 from coopsheaf.models.registry import MODELS
 from coopsheaf.train import runner
 from coopsheaf.train.data import load_data, whereabouts
@@ -33,17 +33,16 @@ def train(command: args.Train) -> int:
         folder = Path(command.dataset.removeprefix(PREFIX)).resolve()
         command = replace(command, dataset=f"{PREFIX}{folder}")
     tables = command.tables
-    own = has_own(tables, command.dataset, command.splits)
+    own = has_own(tables, command.dataset)
     recipe = choose_recipe(command, own)
     extra: dict[str, Any] = {}
     dataset: AnyDataset
     if own:
         dataset, extra = read_tables(tables, recipe.train.seed)
-        splits = [0]
     else:
         dataset = _load(recipe, command.data_dir)
-        extra = whereabouts(command.data_dir)
-        splits = show.parse_splits(command.splits or "0", dataset.num_splits)
+        extra = whereabouts(command.data_dir) | kept_tables(dataset)
+    splits = show.parse_splits(command.splits or "0", dataset.num_splits)
     if command.out is not None and len(splits) > 1:
         raise ValueError("--out takes one run; leave it out, or choose one split")
     introduce(recipe, dataset)
@@ -147,8 +146,8 @@ def choose_recipe(command: args.Train, own: bool) -> Recipe:
     recipe = recipe.set(*command.set, *given, *weights)
     if own and recipe.data != DataConfig():
         raise ValueError(
-            "--set data.* is for datasets by name; for tables there is --undirected, and features "
-            "are standardised as they are read"
+            "--set data.* is for datasets by name; for tables there are --undirected and "
+            "--self-loops, and features are standardised as they are read"
         )
     if command.dataset is not None and recipe.data.name != command.dataset:
         raise ValueError(

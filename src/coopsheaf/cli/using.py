@@ -5,12 +5,19 @@ from __future__ import annotations
 import torch
 
 from coopsheaf.cli import args, show
-from coopsheaf.data.dataset import NodeDataset
+from coopsheaf.data import messages
+from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.data.links import AnyDataset
 from coopsheaf.files import write_atomically
-from coopsheaf.predictions import node_outputs
-from coopsheaf.predictions import predict as predict_nodes
-from coopsheaf.train.data import run_data
+from coopsheaf.predictions import (
+    LinkPredictions,
+    Predictions,
+    graph_outputs,
+    node_outputs,
+    predict_links,
+)
+from coopsheaf.predictions import predict as predict_all
+from coopsheaf.train.data import read_pairs, run_data, table_schema
 from coopsheaf.train.loop import evaluate as evaluate_feed
 from coopsheaf.train.run import Run, load_run, make_feed, read_result
 
@@ -24,17 +31,7 @@ def evaluate(command: args.Evaluate) -> int:
         )
     dataset, split = find_data(run, command, labelled=True)
     if command.nodes is not None:
-        assert isinstance(dataset, NodeDataset)
-        known = dataset.test[0]
-        if not known.any():
-            raise ValueError(
-                f"{command.nodes}: there must be labels to compare with in column "
-                f"{run.info['tables']['target']!r}; there are none that the run knows"
-            )
-        logits = node_outputs(run, dataset)
-        score = run.task.score(logits[known], dataset.y[known])
-        show.say(f"{int(known.sum())} labelled nodes: {run.task.metric} {score:.4f}")
-        return 0
+        return _evaluate_new(run, dataset, command)
     feed = make_feed(dataset, split, run.recipe, torch.device("cpu"))
     scores = evaluate_feed(run.model, feed, run.task)
     before = read_result(run.info).scores
@@ -50,26 +47,65 @@ def predict(command: args.Predict) -> int:
     if command.output.exists() and not command.force:
         raise ValueError(f"{command.output}: exists already; use --force to overwrite it")
     run = load_run(command.run)
-    if run.info["level"] != "node":
-        raise ValueError(f"{command.run}: {predicts(run)}; predict takes node tasks only")
+    if (run.info["level"] == "link") != (command.pairs is not None):
+        raise ValueError(
+            f"{command.run}: {predicts(run)}; --pairs names the pairs to score, for a run that "
+            "predicts links and no other"
+        )
     dataset, _ = find_data(run, command, labelled=False)
-    assert isinstance(dataset, NodeDataset)
-    predictions = predict_nodes(run, dataset)
+    predictions: Predictions | LinkPredictions
+    if command.pairs is not None:
+        assert not isinstance(dataset, GraphDataset)
+        predictions = predict_links(run, dataset, read_pairs(run, command.pairs, dataset))
+        count = len(predictions.sources)
+    else:
+        predictions = predict_all(run, dataset)
+        count = len(predictions.ids)
     write_atomically(command.output, predictions.to_csv().encode())
-    show.say(f"{len(predictions.ids)} predictions: {command.output}")
+    show.say(f"{count} predictions: {command.output}")
+    return 0
+
+
+def _evaluate_new(run: Run, dataset: AnyDataset, command: args.Evaluate) -> int:
+    """The metric on what is labelled of new tables."""
+    if isinstance(dataset, GraphDataset):
+        known = dataset.test
+        logits, what = graph_outputs(run, dataset), "graphs"
+        y = torch.cat([graph.y for graph in dataset.graphs])
+    else:
+        assert isinstance(dataset, NodeDataset)
+        known = dataset.test[0].nonzero().flatten()
+        logits, y, what = node_outputs(run, dataset), dataset.y, "nodes"
+    if not len(known):
+        targets = table_schema(run).targets
+        names = messages.show_list(targets.columns if targets else ())
+        raise ValueError(
+            f"{command.graphs or command.nodes}: there must be labels to compare with in column "
+            f"{names}; there are none that the run knows"
+        )
+    score = run.task.score(logits[known], y[known])
+    show.say(f"{len(known)} labelled {what}: {run.task.metric} {score:.4f}")
     return 0
 
 
 def predicts(run: Run) -> str:
-    """What a run is about that is not about nodes."""
-    return "predicts links" if run.info["level"] == "link" else "predicts whole graphs"
+    """What a run is about."""
+    levels = {"link": "links", "graph": "whole graphs", "node": "nodes"}
+    return f"predicts {levels[run.info['level']]}"
 
 
 def find_data(
     run: Run, command: args.Evaluate | args.Predict | args.Explain, *, labelled: bool
 ) -> tuple[AnyDataset, int]:
     """The data that a command is about, and which split of it; what reading had to say is said."""
-    data = run_data(run, command.nodes, command.edges, data_dir=command.data_dir, labelled=labelled)
+    data = run_data(
+        run,
+        command.nodes,
+        command.edges,
+        graphs=getattr(command, "graphs", None),
+        data_dir=command.data_dir,
+        labelled=labelled,
+    )
     for note in data.notes:
         show.say(note)
     return data.dataset, data.split

@@ -12,8 +12,9 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,11 @@ class PackedDataset(NodeDataset):
 
     Args:
         graph: the prepared graph of ``edge_index``.
+        kept: what a run must hold to read other tables as those of this pack were.
     """
 
     graph: Graph | None = None
+    kept: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -68,13 +71,25 @@ def prepared_graph(dataset: NodeDataset | LinkDataset) -> Graph:
     return Graph(dataset.edge_index, dataset.num_nodes)
 
 
-def write_pack(dataset: NodeDataset, folder: str | Path, *, force: bool = False) -> Path:
+def kept_tables(dataset: object) -> dict[str, Any]:
+    """How the tables of a pack were read, for the run that is trained on it."""
+    return dataset.kept if isinstance(dataset, PackedDataset) else {}
+
+
+def write_pack(
+    dataset: NodeDataset,
+    folder: str | Path,
+    *,
+    force: bool = False,
+    kept: Mapping[str, Any] | None = None,
+) -> Path:
     """Write a dataset as a pack; the folder is there whole or not at all.
 
     Args:
         dataset: as a model shall see it.
         folder: the new folder.
         force: replace a pack that is there already.
+        kept: how the tables of the dataset were read.
     """
     target = Path(folder)
     if target.exists() and not (force and (target / "meta.json").is_file()):
@@ -109,6 +124,7 @@ def write_pack(dataset: NodeDataset, folder: str | Path, *, force: bool = False)
             "edge_names": list(dataset.edge_names),
             "processing": asdict(dataset.processing),
             "files": files,
+            **({"kept": dict(kept)} if kept else {}),
         }
         write_json(draft / "meta.json", meta)
         draft.chmod(0o755)
@@ -154,6 +170,7 @@ def read_pack(folder: str | Path) -> PackedDataset:
             edge_names=tuple(map(str, meta.get("edge_names", ()))),  # older packs have none
             processing=Processing(**meta["processing"]),
             graph=graph,
+            kept=_kept(meta),
         )
     except DataError:
         raise
@@ -186,6 +203,13 @@ def pack_processing(folder: str | Path) -> Processing:
     with suppress(KeyError, TypeError):
         return Processing(**read_meta(folder)["processing"])
     raise DataError(f"{folder}: not a pack of coopsheaf (it does not say how it was processed)")
+
+
+def _kept(meta: dict[str, Any]) -> dict[str, Any]:
+    kept = meta.get("kept", {})
+    if not isinstance(kept, dict) or kept.keys() - {"encoder", "tables"}:
+        raise ValueError("what it keeps of its tables must be an encoder and how they were read")
+    return kept
 
 
 def _digest(files: dict[str, dict[str, Any]]) -> str:

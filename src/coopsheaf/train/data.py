@@ -6,13 +6,19 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from torch import Tensor
+
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
-from coopsheaf.data.encoding import FeatureEncoder
-from coopsheaf.data.links import AnyDataset
-from coopsheaf.data.own import OPTIONS, read_own_again
+from coopsheaf.data.links import AnyDataset, LinkDataset
 from coopsheaf.data.pack import PREFIX
 from coopsheaf.data.registry import load_dataset
-from coopsheaf.data.tables import load_tables
+from coopsheaf.data.tables.own import (
+    read_own_again,
+    read_own_like,
+    read_own_pairs,
+    stored_schema,
+)
+from coopsheaf.data.tables.schema import TableSchema
 from coopsheaf.train.recipe import DataConfig
 from coopsheaf.train.run import Run
 from coopsheaf.train.run_info import CheckpointError
@@ -45,9 +51,10 @@ def whereabouts(data_dir: Path | None) -> dict[str, Any]:
 
 def run_data(
     run: Run,
-    nodes: Path | None = None,
-    edges: Path | None = None,
+    nodes: Any = None,
+    edges: Any = None,
     *,
+    graphs: Any = None,
     data_dir: Path | None = None,
     labelled: bool = False,
 ) -> RunData:
@@ -55,38 +62,29 @@ def run_data(
 
     Args:
         run: a trained run.
-        nodes, edges: new tables; by default the data that the run was trained on.
+        nodes, edges, graphs: a new graph in any form that :func:`~coopsheaf.data.load_tables`
+            takes, as paths, frames or one object; by default the data that the run was trained on.
         data_dir: where to look for a dataset's files.
-        labelled: new tables have the target column.
+        labelled: new tables may have the target column.
     """
-    tables = _stored_tables(run)
-    if (nodes is None) != (edges is None):
+    if nodes is None and (edges is not None or graphs is not None):
         raise ValueError("--nodes and --edges go together: a table of nodes and one of edges")
-    if nodes is not None and edges is not None:
+    tables = _stored_tables(run)
+    if nodes is not None:
         if tables is None:
             raise ValueError(
                 f"this run was trained on {run.info['dataset']}, not on tables: it cannot read "
                 "--nodes and --edges"
             )
-        data = load_tables(
-            nodes,
-            edges,
-            target=tables["target"] if labelled else None,
-            id=tables["id"],
-            source=tables["source"],
-            edge_target=tables["edge_target"],
-            weight=tables["weight"],
-            task=run.task.kind,
-            encoder=FeatureEncoder.from_json(run.info["encoder"]),
-            class_names=run.class_names,
-            undirected=tables["undirected"],
-        )
-        return RunData(data.dataset, 0, tuple(data.notes))
-    if tables is not None:
-        dataset: AnyDataset = read_own_again(tables)
+        schema = table_schema(run)
+        read, notes = read_own_like(nodes, edges, graphs, schema, labelled=labelled)
+        return RunData(read, 0, tuple(notes))
+    packed = run.recipe.data.name.startswith(PREFIX)
+    dataset: AnyDataset
+    if tables is not None and not packed:
+        dataset = read_own_again(tables, run.info["encoder"])
     else:
         where = data_dir or run.info.get("data_dir")
-        packed = run.recipe.data.name.startswith(PREFIX)
         name = run.recipe.data.name if packed else run.info["dataset"]
         dataset = load_dataset(name, where, **run.info["processing"])
     if dataset.checksum != run.info["dataset_checksum"]:
@@ -97,16 +95,27 @@ def run_data(
     return RunData(dataset, run.info["split"])
 
 
+def table_schema(run: Run) -> TableSchema:
+    """How the tables of a run were read; :func:`~coopsheaf.data.load_tables` takes it."""
+    tables = _stored_tables(run)
+    if tables is None:
+        raise ValueError(f"this run was trained on {run.info['dataset']}, not on tables")
+    return stored_schema(tables, run.info["encoder"], run.task.kind, run.class_names)
+
+
+def read_pairs(run: Run, pairs: Any, dataset: NodeDataset | LinkDataset) -> Tensor:
+    """``(2, k)`` node numbers of the pairs in a table, whose columns are those of the edges."""
+    return read_own_pairs(pairs, table_schema(run), dataset.node_ids)
+
+
 def _stored_tables(run: Run) -> dict[str, Any] | None:
     """What reading its tables left in a run; ``None`` if it was trained on data by name."""
     stored = run.info.get("tables")
     if stored is None:
         return None
-    known = set(stored) if isinstance(stored, dict) else set()
-    missing = (OPTIONS | {"nodes", "edges"}) - known
-    if missing or "encoder" not in run.info:
+    if not isinstance(stored, dict) or "encoder" not in run.info:
         raise CheckpointError(
             "run.json: not a run of coopsheaf on tables; it lacks "
-            f"{', '.join(sorted(missing)) or 'the encoder'}"
+            + ("the encoder" if isinstance(stored, dict) else "how they were read")
         )
     return stored

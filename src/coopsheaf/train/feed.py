@@ -101,13 +101,13 @@ class GraphFeed:
             rank=self.rank,
             world_size=self.world_size,
         ):
-            yield self._step(model, train[batch])
+            yield self.step(model, train[batch])
 
     def outputs(self, model: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
         out = {}
         for part in PARTS:
             mine = getattr(self.dataset, part).tensor_split(self.world_size)[self.rank]
-            pieces = [self._step(model, batch) for batch in mine.split(self.batch_size)]
+            pieces = [self.step(model, batch) for batch in mine.split(self.batch_size)]
             if mine.numel():
                 logits, y = (torch.cat(column) for column in zip(*pieces, strict=True))
                 out[part] = (logits, y)
@@ -119,7 +119,8 @@ class GraphFeed:
     def train_targets(self) -> Tensor:
         return torch.cat([self.dataset.graphs[int(i)].y for i in self.dataset.train])
 
-    def _step(self, model: nn.Module, index: Tensor) -> tuple[Tensor, Tensor]:
+    def step(self, model: nn.Module, index: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits and targets of some graphs."""
         batch = Batch.from_data_list([self.dataset.graphs[int(i)] for i in index])
         batch = batch.to(self.device)
         graph = Graph(batch.edge_index, batch.num_nodes)

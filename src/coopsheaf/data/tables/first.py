@@ -37,17 +37,27 @@ from coopsheaf.data.tables.targets import TargetReader, Targets
 First = tuple[AnyDataset, TableSchema, list[str]]
 
 
-def read_first(given: GivenGraph, graphs: OpenTable | None, options: TableOptions) -> First:
-    """Decide what the columns are, fit the encoders, and make a dataset."""
+def read_first(
+    given: GivenGraph,
+    graphs: OpenTable | None,
+    options: TableOptions,
+    *,
+    encoder: FeatureEncoder | None = None,
+) -> First:
+    """Decide what the columns are, fit the encoders, and make a dataset.
+
+    Args:
+        encoder: that of an earlier reading of the same tables, instead of a new one.
+    """
     options = _with_own_roles(given, options)
     if options.task == "link":
-        return _links(given, graphs, options)
+        return _links(given, graphs, options, encoder)
     if graphs is not None:
-        return _graphs(given, graphs, options)
-    return _nodes(given, options)
+        return _graphs(given, graphs, options, encoder)
+    return _nodes(given, options, encoder)
 
 
-def _nodes(given: GivenGraph, options: TableOptions) -> First:
+def _nodes(given: GivenGraph, options: TableOptions, fixed: FeatureEncoder | None) -> First:
     notes = list(given.notes)
     if not options.target:
         raise DataError(
@@ -68,7 +78,7 @@ def _nodes(given: GivenGraph, options: TableOptions) -> First:
     if options.isolated == "exclude":
         parts = _without(parts, read.lonely)
     names = _feature_names(table, options, {id: "id", **_roles(options.target, found)}, ignored)
-    encoder = _fit(table, names, parts.train.any(0).numpy(), options, notes)
+    encoder = fixed or _fit(table, names, parts.train.any(0).numpy(), options, notes)
     notes += [*ignored.values(), *targets.notes, *parts.notes]
     notes += find_leaks(table, encoder.names, targets, parts.train[0].numpy())
     schema = _schema(read, given, options, encoder, reader, id, tuple(found or ()), notes)
@@ -80,7 +90,9 @@ def _nodes(given: GivenGraph, options: TableOptions) -> First:
     return dataset, schema, notes
 
 
-def _graphs(given: GivenGraph, graphs: OpenTable, options: TableOptions) -> First:
+def _graphs(
+    given: GivenGraph, graphs: OpenTable, options: TableOptions, fixed: FeatureEncoder | None
+) -> First:
     notes = list(given.notes)
     if not options.target:
         raise DataError(
@@ -104,7 +116,7 @@ def _graphs(given: GivenGraph, graphs: OpenTable, options: TableOptions) -> Firs
         )
     names = _feature_names(read.nodes, options, {id: "id", graph: "graph"}, {})
     in_training = parts.train[0].numpy()[rows.of_node]
-    encoder = _fit(read.nodes, names, in_training, options, notes)
+    encoder = fixed or _fit(read.nodes, names, in_training, options, notes)
     unused = [n for n in rows.table.columns if n not in {*options.target, *(found or ()), graph}]
     notes += [*ignored.values(), *targets.notes, *parts.notes]
     if unused:
@@ -118,7 +130,12 @@ def _graphs(given: GivenGraph, graphs: OpenTable, options: TableOptions) -> Firs
     return dataset, schema, notes
 
 
-def _links(given: GivenGraph, graphs: OpenTable | None, options: TableOptions) -> First:
+def _links(
+    given: GivenGraph,
+    graphs: OpenTable | None,
+    options: TableOptions,
+    fixed: FeatureEncoder | None,
+) -> First:
     notes = list(given.notes)
     _refuse(
         options, ("target", "split", "unlabelled", "duplicates", "isolated"), "links are predicted"
@@ -132,7 +149,7 @@ def _links(given: GivenGraph, graphs: OpenTable | None, options: TableOptions) -
         )
     read, id = _read(given, options, notes, taken=())
     names = _feature_names(read.nodes, options, {id: "id"}, {})
-    encoder = _fit(read.nodes, names, np.ones(len(read.ids), dtype=bool), options, notes)
+    encoder = fixed or _fit(read.nodes, names, np.ones(len(read.ids), dtype=bool), options, notes)
     schema = _schema(read, given, options, encoder, None, id, (), notes)
     features = encoder.transform(read.nodes)
     notes += [note for note in features.notes if note not in notes]

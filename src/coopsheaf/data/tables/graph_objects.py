@@ -125,7 +125,7 @@ def array_columns(name: str, values: Any, argument: str) -> dict[str, Cells]:
         return {name: cells_of(array if array.dtype.kind in "iufM" else array.tolist())}
     if array.ndim != 2 or array.dtype.kind not in "iufb":
         raise DataError(
-            f"`{argument}` must be numbers of shape (n, k); got {array.dtype} of shape {array.shape}"
+            f"`{argument}` must be numbers of shape (n, k); got {array.dtype} of {array.shape}"
         )
     kind = np.int64 if array.dtype.kind in "iub" else np.float64
     columns = np.ascontiguousarray(array.T, dtype=kind)

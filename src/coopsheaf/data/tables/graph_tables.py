@@ -62,8 +62,8 @@ def read_graph_rows(opened: OpenTable, nodes: Table, graph: str) -> GraphRows:
     if len(empty):
         row = int(empty[0])
         raise DataError(
-            f"{table.at(row, column)}: every graph must have nodes; {show(ids.texts[row])} has none "
-            f"in {nodes.name}"
+            f"{table.at(row, column)}: every graph must have nodes; {show(ids.texts[row])} "
+            f"has none in {nodes.name}"
         )
     return GraphRows(table, ids, of_node)
 

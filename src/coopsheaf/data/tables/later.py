@@ -29,18 +29,24 @@ from coopsheaf.data.tables.targets import Targets
 Later = tuple[AnyDataset, TableSchema, list[str]]
 
 
-def read_later(given: GivenGraph, graphs: OpenTable | None, schema: TableSchema) -> Later:
-    """Read tables with the columns, encoders and classes of a former reading."""
+def read_later(
+    given: GivenGraph, graphs: OpenTable | None, schema: TableSchema, *, labelled: bool = True
+) -> Later:
+    """Read tables with the columns, encoders and classes of a former reading.
+
+    Args:
+        labelled: look at the targets, if there are any.
+    """
     notes = list(given.notes)
     schema = _at_home(given, schema)
-    read = _read(given, schema, notes)
+    read = _read(given, schema, notes, labelled)
     features = schema.encoder.transform(read.nodes)
     notes += features.notes
     attributes = edge_attributes(read, schema.edge_encoder, notes)
     if schema.graph is not None:
         if graphs is None:
             raise DataError(
-                f"{given.nodes.name}: the model predicts whole graphs; give the table of graphs, too"
+                f"{given.nodes.name}: the model predicts whole graphs; give --graphs, too"
             )
         rows = read_graph_rows(graphs, read.nodes, schema.graph)
         assert schema.targets is not None
@@ -83,7 +89,7 @@ def _at_home(given: GivenGraph, schema: TableSchema) -> TableSchema:
     )
 
 
-def _read(given: GivenGraph, schema: TableSchema, notes: list[str]) -> ReadGraph:
+def _read(given: GivenGraph, schema: TableSchema, notes: list[str], labelled: bool) -> ReadGraph:
     names = given.nodes.names
     needed = [schema.id, *schema.encoder.names, *([schema.graph] if schema.graph else [])]
     given.nodes.check([schema.id], "the id")
@@ -93,7 +99,7 @@ def _read(given: GivenGraph, schema: TableSchema, notes: list[str]) -> ReadGraph
             f"{given.nodes.name} must have the feature columns of the training table; it lacks "
             f"{show_list(lacking)} (its columns are {show_list(names)})"
         )
-    targets = () if schema.targets is None or schema.graph else schema.targets.columns
+    targets = schema.targets.columns if schema.targets and labelled else ()
     optional = [name for name in (*targets, *schema.parts) if name in names]
     table = given.nodes.read(list(dict.fromkeys([*needed, *optional])))
     within = schema.graph if schema.graph in given.edges.names else None

@@ -5,15 +5,31 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from coopsheaf.data.dataset import NodeDataset
-from coopsheaf.data.tables import TableData, load_tables, read_table
+from torch import Tensor
 
-# What a run keeps of how its tables were read; the names are those of `load_tables`.
-OPTIONS = {
+from coopsheaf.data.errors import DataError
+from coopsheaf.data.links import AnyDataset
+from coopsheaf.data.messages import show
+from coopsheaf.data.tables.cells import Ids
+from coopsheaf.data.tables.edges import EdgeColumns, read_edges
+from coopsheaf.data.tables.encoding import FeatureEncoder
+from coopsheaf.data.tables.first import read_first
+from coopsheaf.data.tables.given import open_given
+from coopsheaf.data.tables.inputs import OpenTable, Progress, open_table
+from coopsheaf.data.tables.later import read_later
+from coopsheaf.data.tables.load import files_of
+from coopsheaf.data.tables.options import TableOptions
+from coopsheaf.data.tables.roles import SOURCE, TARGET, find_ends
+from coopsheaf.data.tables.schema import TableSchema
+from coopsheaf.data.tables.targets import TargetReader
+
+FILES = ("nodes", "edges", "graphs")
+# What runs kept before there was a schema: only what had been asked for.
+OLD_OPTIONS = {
     "target", "id", "features", "categorical", "split", "source", "edge_target", "weight", "task",
     "undirected", "seed",
 }  # fmt: skip
@@ -21,45 +37,156 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class OwnTables:
-    """A graph from two tables.
+    """A graph from the user's tables.
 
     Args:
         dataset: the graph.
         kept: what a run must hold to read them again, and new tables in the same way.
-        notes: what was guessed or left out.
+        notes: what was decided, guessed or left out.
     """
 
-    dataset: NodeDataset
+    dataset: AnyDataset
     kept: dict[str, Any]
     notes: tuple[str, ...]
 
 
-def read_own(nodes: Path, edges: Path, **options: Any) -> OwnTables:
-    """Read two tables for training.
+def read_own(
+    nodes: Any, edges: Any, graphs: Any, options: TableOptions, progress: Progress | None = None
+) -> OwnTables:
+    """Read tables for training; what they may be says :func:`~coopsheaf.data.load_tables`."""
+    given = open_given(nodes, edges, progress)
+    opened = None if graphs is None else open_table(graphs, "graphs", progress)
+    dataset, schema, notes = read_first(given, opened, options)
+    files = {
+        role: None if path is None else str(Path(path).resolve())
+        for role, path in files_of(given.nodes, given.edges, opened).items()
+    }
+    tables = schema.to_json() | files | {"options": options.to_json()}
+    kept = {"encoder": schema.encoder.to_json(), "tables": tables}
+    return OwnTables(_named(dataset, options.to_json()), kept, tuple(notes))
+
+
+def read_own_again(stored: Mapping[str, Any], encoder: object) -> AnyDataset:
+    """The data that a run was trained on, by the ``tables`` and the encoder that it kept."""
+    options, asked = _stored_options(stored)
+    for role in ("nodes", "edges"):
+        if not isinstance(stored.get(role), str):
+            raise DataError(
+                f"the {role} of this run came from a pipe or from memory and cannot be read again: "
+                "give the tables with --nodes and --edges"
+            )
+    given = open_given(stored["nodes"], stored["edges"])
+    graphs = stored.get("graphs")
+    opened: OpenTable | None = None if graphs is None else open_table(graphs, "graphs")
+    if "options" not in stored:  # then the first two columns were the ends, whatever their names
+        ends = [options.source or given.edges.names[0], options.edge_target or given.edges.names[1]]
+        options = replace(options, source=ends[0], edge_target=ends[1])
+    fitted = FeatureEncoder.from_json(encoder)
+    dataset, _, _ = read_first(given, opened, options, encoder=fitted)
+    return _named(dataset, asked)
+
+
+def read_own_like(
+    nodes: Any,
+    edges: Any,
+    graphs: Any,
+    schema: TableSchema,
+    *,
+    labelled: bool,
+    progress: Progress | None = None,
+) -> tuple[AnyDataset, list[str]]:
+    """New tables, read as those of a run were; without looking at targets unless ``labelled``."""
+    given = open_given(nodes, edges, progress)
+    opened = None if graphs is None else open_table(graphs, "graphs", progress)
+    dataset, _, notes = read_later(given, opened, schema, labelled=labelled)
+    return dataset, notes
+
+
+def read_own_pairs(pairs: Any, schema: TableSchema, node_ids: tuple[str, ...]) -> Tensor:
+    """``(2, k)`` numbers of the nodes of pairs, whose columns are called as those of edges."""
+    opened = open_table(pairs, "pairs")
+    named = (schema.source, schema.edge_target)
+    ends = (
+        named
+        if set(named) <= set(opened.names)
+        else find_ends(opened.name, opened.names, None, None)
+    )
+    return read_edges(opened, EdgeColumns(*ends), Ids(node_ids), "the nodes").edge_index
+
+
+def stored_schema(
+    stored: Mapping[str, Any], encoder: object, task: str, class_names: tuple[str, ...]
+) -> TableSchema:
+    """How the tables of a run were read.
 
     Args:
-        nodes, edges: the tables.
-        options: those of :func:`~coopsheaf.data.load_tables` that are in ``OPTIONS``, all of them.
+        stored, encoder: ``tables`` and ``encoder`` of the run.
+        task, class_names: of the run; runs from before there was a schema have them there alone.
     """
-    assert options.keys() == OPTIONS
-    # By its name, so that tables with another order of columns mean the same.
-    options["id"] = options["id"] or next(iter(read_table(nodes).columns))
-    data = _load(nodes, edges, options)
-    paths = {"nodes": str(nodes.resolve()), "edges": str(edges.resolve())}
-    kept = {"encoder": data.encoder.to_json(), "tables": options | paths}
-    # A name of its own, so that no table sets it beside a benchmark.
-    return OwnTables(replace(data.dataset, name=f"own-{nodes.stem}"), kept, tuple(data.notes))
+    if "options" in stored:
+        return TableSchema.from_json(stored, encoder)
+    options, _ = _stored_options(stored)
+    if options.id is None:
+        raise DataError("stored tables must name the column of ids; these do not")
+    return TableSchema(
+        encoder=FeatureEncoder.from_json(encoder),
+        targets=TargetReader(options.target, task, class_names),
+        task=task,
+        id=options.id,
+        source=options.source or SOURCE,
+        edge_target=options.edge_target or TARGET,
+        weight=options.weight,
+        undirected=options.undirected,
+    )
 
 
-def read_own_again(stored: Mapping[str, Any]) -> NodeDataset:
-    """The graph that a run was trained on, by the ``tables`` that it kept."""
-    options = {key: value for key, value in stored.items() if key not in ("nodes", "edges")}
-    return _load(Path(stored["nodes"]), Path(stored["edges"]), options).dataset
+def _stored_options(stored: Mapping[str, Any]) -> tuple[TableOptions, dict[str, Any]]:
+    """What was asked for, as options and as it was written down."""
+    asked = stored.get("options")
+    if "options" not in stored:
+        asked = {key: value for key, value in stored.items() if key not in FILES}
+        missing = OLD_OPTIONS - asked.keys()
+        if missing:
+            raise DataError(f"stored tables must say how they were read; they lack {min(missing)}")
+    if not isinstance(asked, dict):
+        raise DataError(f"stored tables must hold options; got {show(str(asked), 80)}")
+    known = {item.name: item for item in fields(TableOptions)}
+    values: dict[str, Any] = {}
+    for name, value in asked.items():
+        if name not in known:
+            raise DataError(f"stored tables have an unknown option {show(str(name))}")
+        values[name] = _option(name, value, known[name].default)
+    return TableOptions(**values), dict(asked)
 
 
-def _load(nodes: Path, edges: Path, options: dict[str, Any]) -> TableData:
+def _option(name: str, value: Any, default: Any) -> Any:
+    several = name in (
+        "target",
+        "features",
+        "drop",
+        "categorical",
+        "text",
+        "edge_features",
+        "unlabelled",
+    )
+    if several:
+        value = [value] if isinstance(value, str) else value
+        fits = value is None or (
+            isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)
+        )
+        value = default if value is None else tuple(value) if fits else value
+    elif name == "seed":
+        fits = isinstance(value, int) and not isinstance(value, bool)
+    elif name == "undirected":
+        fits = isinstance(value, bool)
+    else:
+        fits = value is None or isinstance(value, str)
+    if not fits:
+        raise DataError(f"stored tables: the option {name} cannot be {show(str(value), 80)}")
+    return value
+
+
+def _named(dataset: AnyDataset, asked: dict[str, Any]) -> AnyDataset:
     """The same tables read another way are other data, and have another checksum."""
-    data = load_tables(nodes, edges, **options)
-    text = json.dumps([data.dataset.checksum, options], sort_keys=True)
-    checksum = hashlib.sha256(text.encode()).hexdigest()
-    return replace(data, dataset=replace(data.dataset, checksum=checksum))
+    text = json.dumps([dataset.checksum, asked], sort_keys=True)
+    return replace(dataset, checksum=hashlib.sha256(text.encode()).hexdigest())
