@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from coopsheaf.data.errors import DataError
-from coopsheaf.data.messages import show
 from coopsheaf.data.tables.dates import PATTERNS, read_times
-from coopsheaf.data.tables.findings import Report, show_cells
+from coopsheaf.data.tables.findings import Report
 from coopsheaf.data.tables.formats import (
     AS_PYTHON,
     DECIMAL_MARKS,
@@ -35,6 +34,7 @@ MAX_WIDTH = 65_536  # of a stored hashed column
 OLD_MISSING = frozenset({"", "NA", "N/A"})
 
 _DAY = 86_400_000_000  # microseconds
+_MAX_DAYS = 1.1e8  # 300,000 years, all that microseconds can count
 _CYCLES = ("weekday sin", "weekday cos", "year sin", "year cos", "clock sin", "clock cos")
 
 
@@ -106,11 +106,15 @@ class NumericColumn(Column):
 
     def fill(self, part: NDArray[np.float32], report: Report) -> None:
         numbers = read_numbers(report.table.columns[self.name], self.format)
-        _check_odd(self, numbers.odd, numbers.values, "a number", report)
+        report.add_odd(self.name, numbers.odd, numbers.values, "a number")
         scale = Scale(self.mean, self.std, self.low, self.high)
         far = 0.0 if self.format.truths else FAR
         fill_scaled(part[:, 0], self.name, numbers.values, scale, report, far=far)
-        _fill_missing(self, part, np.isnan(numbers.values), self.indicator, report)
+        absent = np.isnan(numbers.values)
+        if self.indicator:
+            part[:, 1] = absent
+        else:
+            report.add_imputed(self.name, absent, "0" if self.format.truths else "the mean")
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, **vars(self), "format": dict(vars(self.format))}
@@ -172,7 +176,7 @@ class TimeColumn(Column):
         times = read_times(report.table.columns[self.name], self.pattern)
         assert times is not None  # a pattern was given
         days = days_of(times.values)
-        _check_odd(self, times.odd, days, f"a date such as {PATTERNS[self.pattern]}", report)
+        report.add_odd(self.name, times.odd, days, f"a date such as {PATTERNS[self.pattern]}")
         scale = Scale(self.mean, self.std, self.low, self.high)
         fill_scaled(part[:, 0], self.name, days, scale, report, spell=spell_day)
         there = ~np.isnan(days)
@@ -185,7 +189,10 @@ class TimeColumn(Column):
         for at, turn in enumerate(turns[: 2 + self.clock]):
             part[there, 1 + 2 * at] = np.sin(2 * np.pi * turn)
             part[there, 2 + 2 * at] = np.cos(2 * np.pi * turn)
-        _fill_missing(self, part, ~there, self.indicator, report)
+        if self.indicator:
+            part[:, -1] = ~there
+        else:
+            report.add_imputed(self.name, ~there, "the mean")
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, **vars(self)}
@@ -194,13 +201,13 @@ class TimeColumn(Column):
     def from_json(cls, stored: Stored) -> TimeColumn:
         return cls(
             stored.text("name"),
-            stored.number("mean"),
-            stored.number("std", low=0),
+            stored.number("mean", -_MAX_DAYS, _MAX_DAYS),
+            stored.number("std", 0, _MAX_DAYS),
             stored.truth("indicator"),
             stored.text("pattern", PATTERNS),
             stored.truth("clock"),
-            stored.optional_number("low"),
-            stored.optional_number("high"),
+            stored.optional_number("low", -_MAX_DAYS, _MAX_DAYS),
+            stored.optional_number("high", -_MAX_DAYS, _MAX_DAYS),
         )
 
 
@@ -238,7 +245,7 @@ class CategoricalColumn(Column):
             dtype=np.int64,
         )[codes]
         part[np.arange(len(place)), place] = 1
-        _say_unseen(self, np.flatnonzero(place == other), report)
+        report.add_unseen(self.name, np.flatnonzero(place == other))
 
     def to_json(self) -> dict[str, Any]:
         lists = {"categories": list(self.categories), "missing": sorted(self.missing)}
@@ -286,7 +293,7 @@ class HashedColumn(Column):
         part[:, self.size] = gap[codes]
         numbers = category_hashes(texts)[:, -1]
         unseen = ~np.isin(numbers, np.frombuffer(self.seen, dtype="<u4")) & ~gap
-        _say_unseen(self, np.flatnonzero(unseen[codes]), report)
+        report.add_unseen(self.name, np.flatnonzero(unseen[codes]))
 
     def to_json(self) -> dict[str, Any]:
         seen = base64.b64encode(self.seen).decode()
@@ -344,64 +351,4 @@ def days_of(times: NDArray[np.datetime64]) -> NDArray[np.float64]:
 
 def spell_day(days: float) -> str:
     """A number of days as a date."""
-    return str(np.datetime64(round(days * _DAY), "us").astype("datetime64[D]"))
-
-
-def _check_odd(
-    column: Column,
-    odd: NDArray[np.int64],
-    values: NDArray[np.float64],
-    wanted: str,
-    report: Report,
-) -> None:
-    """Cells of another kind are gaps, but if most are, it is another column."""
-    if len(odd) == 0:
-        return
-    table, name = report.table, column.name
-    filled = int((~np.isnan(values)).sum()) + len(odd)
-    if len(odd) > filled / 2:
-        row = int(odd[0])
-        raise DataError(
-            f"{table.at(row, name)}: every cell must be {wanted}, as in training; got "
-            f"{show(table.columns[name].text(row))}, and {len(odd)} of {filled} cells are none: is "
-            "it the same column?"
-        )
-    report.notes.add(
-        f"cells that are not {wanted} count as missing",
-        name,
-        f"{len(odd)} of {filled} cells are not {wanted} and count as missing: "
-        + show_cells(table, name, odd),
-    )
-
-
-def _fill_missing(
-    column: Column,
-    part: NDArray[np.float32],
-    absent: NDArray[np.bool_],
-    indicator: bool,
-    report: Report,
-) -> None:
-    if indicator:
-        part[:, -1] = absent
-        return
-    count = int(absent.sum())
-    if count:
-        report.imputed[column.name] = count
-        report.notes.add(
-            "missing values where training had none",
-            column.name,
-            f"{count} missing values, where training had none, are set to "
-            + ("0" if column.label == "0/1" else "the training mean"),
-        )
-
-
-def _say_unseen(column: Column, rows: NDArray[np.int64], report: Report) -> None:
-    if len(rows) == 0:
-        return
-    report.unseen[column.name] = len(rows)
-    report.notes.add(
-        "categories not seen in training",
-        column.name,
-        f"{len(rows)} cells have a category not seen in training: "
-        + show_cells(report.table, column.name, rows),
-    )
+    return str(np.datetime64(math.floor(days), "D"))

@@ -63,7 +63,8 @@ def read_times(cells: Cells, pattern: str | None = None) -> Times | None:
     if cells.times is not None:
         return Times(cells.times, np.empty(0, dtype=np.int64), pattern or "ymd")
     codes, texts = cells.distinct
-    scan, remarks = TimeTexts(texts), ()
+    scan = TimeTexts(texts)
+    remarks: tuple[str, ...] = ()
     counts = np.bincount(codes, minlength=len(texts))
     decided = pattern
     if decided is None:

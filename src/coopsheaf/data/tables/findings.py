@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show, show_list
 from coopsheaf.data.tables.table import Table
 
@@ -49,6 +50,52 @@ class Report:
         self.notes = Notes()
         self.unseen: dict[str, int] = {}
         self.imputed: dict[str, int] = {}
+
+    def add_odd(
+        self, name: str, odd: NDArray[np.int64], values: NDArray[np.float64], wanted: str
+    ) -> None:
+        """Cells of another kind are gaps; but if most are, it is another column.
+
+        Args:
+            odd: their rows.
+            values: ``(rows,)`` of the column, NaN where missing or odd.
+        """
+        if len(odd) == 0:
+            return
+        table = self.table
+        filled = int((~np.isnan(values)).sum()) + len(odd)
+        if len(odd) > filled / 2:
+            row = int(odd[0])
+            raise DataError(
+                f"{table.at(row, name)}: every cell must be {wanted}, as in training; got "
+                f"{show(table.columns[name].text(row))}, and {len(odd)} of {filled} cells are "
+                "none: is it the same column?"
+            )
+        self.notes.add(
+            f"cells that are not {wanted} count as missing",
+            name,
+            f"{len(odd)} of {filled} cells are not {wanted} and count as missing: "
+            + show_cells(table, name, odd),
+        )
+
+    def add_imputed(self, name: str, absent: NDArray[np.bool_], value: str) -> None:
+        """Gaps in a column that had none in training are filled with a value."""
+        count = int(absent.sum())
+        if count:
+            self.imputed[name] = count
+            line = f"{count} missing cells, where training had none: set to {value}"
+            self.notes.add("missing cells where training had none", name, line)
+
+    def add_unseen(self, name: str, rows: NDArray[np.int64]) -> None:
+        """Cells with a category that training had not."""
+        if len(rows):
+            self.unseen[name] = len(rows)
+            self.notes.add(
+                "categories not seen in training",
+                name,
+                f"{len(rows)} cells have a category not seen in training: "
+                + show_cells(self.table, name, rows),
+            )
 
 
 def show_cells(

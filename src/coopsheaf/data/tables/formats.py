@@ -146,7 +146,9 @@ def read_truths(cells: Cells) -> NDArray[np.float64] | None:
     return None if np.isnan(found).all() else found[codes]
 
 
-def decide_format(texts: Sequence[str], counts: NDArray[np.int64]) -> tuple[NumberFormat, tuple[str, ...]]:
+def decide_format(
+    texts: Sequence[str], counts: NDArray[np.int64]
+) -> tuple[NumberFormat, tuple[str, ...]]:
     """The format that most cells are written in, and what to say about it.
 
     Args:
@@ -258,7 +260,9 @@ def _undress(text: str) -> _Cell | None:
 
 def _is_code(text: str) -> bool:
     cell = _undress(text)
-    return cell is not None and len(cell.body) > 1 and cell.body[0] == "0" and cell.body[1].isdigit()
+    return (
+        cell is not None and len(cell.body) > 1 and cell.body[0] == "0" and cell.body[1].isdigit()
+    )
 
 
 @lru_cache
@@ -271,9 +275,7 @@ def _pattern(decimal: str, thousands: str) -> re.Pattern[str]:
     if thousands == ",":  # 12,34,567
         whole += "|[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}"
     point = re.escape(decimal)
-    return re.compile(
-        rf"(?:(?:{whole})(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
-    )
+    return re.compile(rf"(?:(?:{whole})(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def _most_read(shapes: Counter[str], example: dict[str, str]) -> tuple[NumberFormat, list[str]]:

@@ -11,4 +11,4 @@ LEAST = 3  # and so many, if any is not
 
 def nearly_all(good: int, filled: int) -> bool:
     """Whether a column of so many filled cells is of the kind that so many of them are."""
-    return 0 < good and (good == filled or (good >= LEAST and good >= SHARE * filled))
+    return good > 0 and (good == filled or (good >= LEAST and good >= SHARE * filled))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import sys
 from collections.abc import Collection
 from typing import Any, NoReturn
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show
+
+_LARGEST = sys.float_info.max
 
 
 class Stored:
@@ -41,19 +44,21 @@ class Stored:
             return value
         self._refuse(key, "true or false")
 
-    def number(self, key: str, low: float = -math.inf) -> float:
+    def number(self, key: str, low: float = -_LARGEST, high: float = _LARGEST) -> float:
         value = self._fields.get(key)
         if isinstance(value, int | float) and not isinstance(value, bool):
             try:
                 number = float(value)
             except OverflowError:  # whole numbers have no largest one
                 number = math.inf
-            if math.isfinite(number) and number >= low:
+            if low <= number <= high:
                 return number
-        self._refuse(key, "a finite number" if low == -math.inf else f"a finite number >= {low:g}")
+        self._refuse(key, f"a number from {low:g} to {high:g}")
 
-    def optional_number(self, key: str) -> float | None:
-        return None if self._fields.get(key) is None else self.number(key)
+    def optional_number(
+        self, key: str, low: float = -_LARGEST, high: float = _LARGEST
+    ) -> float | None:
+        return None if self._fields.get(key) is None else self.number(key, low, high)
 
     def whole(self, key: str, low: int, high: int) -> int:
         value = self._fields.get(key)
@@ -64,9 +69,9 @@ class Stored:
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts that differ."""
         value = self._fields.get(key)
-        if isinstance(value, list) and all(isinstance(text, str) for text in value):
-            if len(set(value)) == len(value):
-                return tuple(value)
+        texts = value if isinstance(value, list) else [None]
+        if all(isinstance(text, str) for text in texts) and len(set(texts)) == len(texts):
+            return tuple(texts)
         self._refuse(key, "a list of different texts")
 
     def data(self, key: str, unit: int) -> bytes:
