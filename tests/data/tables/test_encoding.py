@@ -149,7 +149,9 @@ def test_odd_cells_later() -> None:
     encoder = fit(table(age=["1", "2"]))
     x, notes, _, imputed = encoder.transform(table(age=["1", "old", "2"]))
     assert x.flatten().tolist() == [-1, 0, 1]
-    assert "1 of 3 cells are not a number and count as missing: 'old' (nodes.csv, line 3)" in notes[0]
+    assert (
+        "1 of 3 cells are not a number and count as missing: 'old' (nodes.csv, line 3)" in notes[0]
+    )
     assert imputed == {"age": 1}
     with pytest.raises(
         DataError,
@@ -163,6 +165,12 @@ def test_codes_with_leading_zeros_stay_text() -> None:
     encoder, notes, _ = fitted(table(zip=["10115", "01067", "20095", "01067"]))
     assert encoder.columns[0] == CategoricalColumn("zip", ("01067", "10115", "20095"))
     assert any("'zip': 2 cells have leading zeros, such as '01067'" in note for note in notes)
+
+
+def test_dates_with_leading_zeros_are_no_codes() -> None:
+    encoder, notes, _ = fitted(table(day=["01.02.2020", "05.03.2020", "07.08.2020"]))
+    assert isinstance(encoder.columns[0], TimeColumn)
+    assert not any("leading zeros" in note for note in notes)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +249,9 @@ def test_dates_later() -> None:
     assert x[0].equal(x[1])
     assert x[2].tolist() == [0, 0, 0, 0, 0]
     assert imputed == {"day": 1}
-    assert "not a date such as 31/01/2020 and count as missing: 'soon' (nodes.csv, line 4)" in notes[0]
+    assert (
+        "not a date such as 31/01/2020 and count as missing: 'soon' (nodes.csv, line 4)" in notes[0]
+    )
     assert "far from those of training (2020-01-31 to 2020-03-01): 1900-01-01" in notes[1]
 
 
@@ -447,9 +457,7 @@ def test_wide_columns_are_hashed_if_the_block_would_be_too_large(
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(
-        st.one_of(
-            st.floats(-1e9, 1e9), st.integers(-9, 9).map(float), st.just(math.nan)
-        ),
+        st.one_of(st.floats(-1e9, 1e9), st.integers(-9, 9).map(float), st.just(math.nan)),
         min_size=1,
         max_size=9,
     )
@@ -521,7 +529,9 @@ def test_encoders_of_earlier_versions_mean_what_they_meant() -> None:
     }
     encoder = FeatureEncoder.from_json(stored)
     data = table(
-        age=["007", "1e1", "", "NA", " 3 "], b=["5", "6", "7", "8", "9"], c=["-", "NaN", "?", "NA", "x"]
+        age=["007", "1e1", "", "NA", " 3 "],
+        b=["5", "6", "7", "8", "9"],
+        c=["-", "NaN", "?", "NA", "x"],
     )
     expected = [
         [10, 0, 0, 1, 0, 0, 0, 0],
@@ -601,7 +611,9 @@ def test_training_rows_alone_decide_what_a_column_is() -> None:
 
 
 def test_a_table_without_rows() -> None:
-    data = table(a=["1", "2"], b=["x", "y"], c=["2020-01-01", "2020-01-02"], d=many(2, 2), e=["u v", "w"])
+    data = table(
+        a=["1", "2"], b=["x", "y"], c=["2020-01-01", "2020-01-02"], d=many(2, 2), e=["u v", "w"]
+    )
     encoder = fit(data, text=["e"])
     encoder = FeatureEncoder((*encoder.columns, HashedColumn.of("f", ["x"])))
     nothing = table(a=[], b=[], c=[], d=[], e=[], f=[])

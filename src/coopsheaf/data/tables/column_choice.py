@@ -28,8 +28,7 @@ from coopsheaf.data.tables.formats import (
     PLAIN,
     TRUTHS,
     NumberFormat,
-    decide_format,
-    parse_numbers,
+    NumberTexts,
 )
 from coopsheaf.data.tables.nearly import GOOD, nearly_all
 from coopsheaf.data.tables.scaling import Scale, fit_scale
@@ -103,14 +102,16 @@ class Chooser:
         """Truth words, perhaps 0 and 1 among them; both values must be there."""
         if not 2 <= len(look.values) <= _TRUTH_SPELLINGS:
             return None
-        values, kinds = parse_numbers(look.values, TRUTHS)
+        values, kinds = NumberTexts(look.values).read(TRUTHS)
         if (kinds != GOOD).any() or set(values.tolist()) != {0.0, 1.0}:
             return None
-        return self._numeric(look, parse_numbers(look.texts, TRUTHS).values[look.codes], TRUTHS)
+        values, _ = NumberTexts(look.texts).read(TRUTHS)
+        return self._numeric(look, values[look.codes], TRUTHS)
 
     def _numbers(self, look: _Look) -> Column | None:
-        format, remarks = decide_format(look.texts, look.counts)
-        values, kinds = parse_numbers(look.texts, format)
+        scan = NumberTexts(look.texts)
+        format, remarks = scan.decide(look.counts)
+        values, kinds = scan.read(format)
         codes = int(look.counts[kinds == CODE].sum())
         good = int(look.counts[kinds == GOOD].sum())
         # Infinity is a number that cannot be used, not a sign of another kind of column.
@@ -187,8 +188,7 @@ class Chooser:
         )
 
     def _categories(self, look: _Look, *, asked: bool = False) -> Column:
-        gaps = np.array([is_missing(text) for text in look.texts], dtype=bool)
-        self._count_missing(look.name, int(gaps[look.codes].sum()))
+        self._count_missing(look.name, int(look.gaps[look.codes].sum()))
         count = len(look.values)
         if count == 0:
             raise _LeftOut(_NO_VALUE)
@@ -207,8 +207,7 @@ class Chooser:
         return self.hashed(column, f"more than {MAX_ONE_HOT} are not one-hot")
 
     def _words(self, look: _Look) -> Column:
-        gaps = np.array([is_missing(text) for text in look.texts], dtype=bool)
-        self._count_missing(look.name, int(gaps[look.codes].sum()))
+        self._count_missing(look.name, int(look.gaps[look.codes].sum()))
         if look.filled == 0:
             raise _LeftOut(_NO_VALUE)
         return WordsColumn(look.name)
@@ -255,10 +254,15 @@ class _Look:
         return self.cells.distinct.codes
 
     @cached_property
+    def gaps(self) -> NDArray[np.bool_]:
+        """``(texts,)`` which texts say that there is no value."""
+        return np.array([is_missing(text) for text in self.texts], dtype=bool)
+
+    @cached_property
     def counts(self) -> NDArray[np.int64]:
         """``(texts,)`` in how many training rows each text stands; gaps are not counted."""
         counts = np.bincount(self.codes[self._train], minlength=len(self.texts))
-        counts[[is_missing(text) for text in self.texts]] = 0
+        counts[self.gaps] = 0
         return counts
 
     @cached_property

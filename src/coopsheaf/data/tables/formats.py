@@ -6,6 +6,7 @@ the format that was found can be stored and applied unchanged to a later table.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -48,6 +49,7 @@ _DECORATED = re.compile(
     r"(?P<body>[0-9.,][0-9.,' ]*?(?:[eE][+-]?[0-9]+)?)"
     rf"\s?(?P<percent>%)?(?:\s?(?P<after>{_CURRENCY}))?"
 )
+_BARE = re.compile(r"[+-]?[0-9.,](?:[0-9.,' ]*[0-9.,])?(?:[eE][+-]?[0-9]+)?")
 _SHAPE = str.maketrans("012345678", "999999999")
 
 
@@ -114,20 +116,18 @@ def read_numbers(cells: Cells, format: NumberFormat | None = None) -> Numbers:
     Args:
         format: the one to apply; by default the one that most of the cells are written in.
     """
-    # Numbers that came as numbers have no format; texts have the plain one, or none at all.
-    typed = isinstance(cells, NumberCells) or format is None or format.decimal == "."
-    if typed and cells.numbers is not None:
+    typed = isinstance(cells, NumberCells)  # what came as numbers has no format
+    plain = typed or format is None or format.decimal == "."
+    if plain and cells.numbers is not None:
         return Numbers(cells.numbers, np.empty(0, dtype=np.int64), format or PLAIN)
     codes, texts = cells.distinct
+    scan = NumberTexts(texts)
     remarks: tuple[str, ...] = ()
     if format is None:
-        format, remarks = decide_format(texts, np.bincount(codes, minlength=len(texts)))
-    reading = parse_numbers(texts, format)
-    if isinstance(cells, NumberCells):  # some are infinite; the others are not texts
-        reading = parse_numbers(texts, PLAIN)
-    odd = np.flatnonzero((reading.kinds != GOOD) & (reading.kinds != MISSING_CELL))
-    rows = np.flatnonzero(np.isin(codes, odd)) if len(odd) else np.empty(0, dtype=np.int64)
-    return Numbers(reading.values[codes], rows, format, remarks)
+        format, remarks = scan.decide(np.bincount(codes, minlength=len(texts)))
+    values, kinds = scan.read(PLAIN if typed else format)
+    odd = (kinds != GOOD) & (kinds != MISSING_CELL)
+    return Numbers(values[codes], np.flatnonzero(odd[codes]), format, remarks)
 
 
 def read_truths(cells: Cells) -> NDArray[np.float64] | None:
@@ -146,56 +146,60 @@ def read_truths(cells: Cells) -> NDArray[np.float64] | None:
     return None if np.isnan(found).all() else found[codes]
 
 
-def decide_format(
-    texts: Sequence[str], counts: NDArray[np.int64]
-) -> tuple[NumberFormat, tuple[str, ...]]:
-    """The format that most cells are written in, and what to say about it.
+class NumberTexts:
+    """Different texts, taken apart once, that can be read in several formats."""
 
-    Args:
-        texts: the different ones.
-        counts: ``(texts,)`` how often each occurs; those with 0 say nothing.
-    """
-    shapes: Counter[str] = Counter()
-    example: dict[str, str] = {}
-    currencies: dict[str, None] = {}
-    percent = other = 0
-    for text, count in zip(texts, counts.tolist(), strict=True):
-        cell = _undress(text) if count else None
-        if cell is None:
-            continue
-        shape = cell.body[0] + cell.body[1:].translate(_SHAPE)
-        shape = shape if shape[0] == "0" else shape.translate(_SHAPE)
-        shapes[shape] += count
-        example.setdefault(shape, text)
-        if cell.currency:
-            currencies.setdefault(cell.currency)
-        percent += count * cell.percent
-        other += count * (not cell.percent and cell.body.strip("0.,") != "")
-    best, remarks = _most_read(shapes, example)
-    if len(currencies) > 1:
-        remarks.append(f"amounts in several currencies ({show_list(currencies)}) are not converted")
-    if percent and other:
-        remarks.append(f"{percent} cells have a % sign and {other} have none: only those are / 100")
-    return best, tuple(remarks)
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+        self._cells = [_undress(text) for text in texts]
 
+    def decide(self, counts: NDArray[np.int64]) -> tuple[NumberFormat, tuple[str, ...]]:
+        """The format that most cells are written in, and what to say about it.
 
-def parse_numbers(texts: Sequence[str], format: NumberFormat) -> Reading:
-    """Texts as numbers of one format, and what each text is."""
-    values = np.full(len(texts), np.nan)
-    kinds = np.full(len(texts), ODD, dtype=np.int8)
-    for at, text in enumerate(texts):
-        value = _parse(text, format)
-        if value is not None:
-            finite = abs(value) != float("inf") and value == value
-            kinds[at] = GOOD if finite else INFINITE
-            values[at] = value if finite else np.nan
-        elif is_missing(text):
-            kinds[at] = MISSING_CELL
-        elif text.strip().lstrip("+-").lower() in _INFINITE:
-            kinds[at] = INFINITE
-        elif _is_code(text):
-            kinds[at] = CODE
-    return Reading(values, kinds)
+        Args:
+            counts: ``(texts,)`` how often each text occurs; those with 0 say nothing.
+        """
+        shapes: Counter[str] = Counter()
+        example: dict[str, _Cell] = {}
+        currencies: dict[str, None] = {}
+        percent = other = 0
+        for cell, count in zip(self._cells, counts.tolist(), strict=True):
+            if cell is None or count == 0:
+                continue
+            shape = _shape(cell.body)
+            shapes[shape] += count
+            example.setdefault(shape, cell)
+            if cell.currency:
+                currencies.setdefault(cell.currency)
+            if cell.percent:
+                percent += count
+            elif cell.body.strip("0.,"):
+                other += count
+        best, remarks = _most_read(shapes, example)
+        if len(currencies) > 1:
+            named = show_list(currencies)
+            remarks.append(f"amounts in several currencies ({named}) are not converted")
+        if percent and other:
+            remarks.append(
+                f"{percent} cells have a % sign and {other} have none: only those are / 100"
+            )
+        return best, tuple(remarks)
+
+    def read(self, format: NumberFormat) -> Reading:
+        """The numbers of one format, and what each text is."""
+        values = np.full(len(self._texts), np.nan)
+        kinds = np.full(len(self._texts), ODD, dtype=np.int8)
+        for at, (text, cell) in enumerate(zip(self._texts, self._cells, strict=True)):
+            value = _as_python(text) if format.zeros else _parse(cell, format)
+            if value is None and cell is None:
+                value = _without_marks(text, format)
+            if value is None:
+                kinds[at] = _kind(text, cell)
+            elif abs(value) == math.inf:
+                kinds[at] = INFINITE
+            else:
+                kinds[at], values[at] = GOOD, value
+        return Reading(values, kinds)
 
 
 class _Cell(NamedTuple):
@@ -205,32 +209,56 @@ class _Cell(NamedTuple):
     currency: str
 
 
-def _parse(text: str, format: NumberFormat) -> float | None:
-    """The number, which may be infinite; ``None`` if the text is none in this format."""
-    if format.decimal == ".":
-        value = plain_number(text)
-        if value is not None:
-            return value
-    if format.truths:
-        truth = _truth(text)
-        if truth is not None:
-            return truth
-    if format.zeros:
-        return None if is_missing(text) else _as_python(text)
-    cell = _undress(text)
-    if cell is None or _pattern(format.decimal, format.thousands).fullmatch(cell.body) is None:
+def _parse(cell: _Cell | None, format: NumberFormat) -> float | None:
+    """The number, which may be infinite; ``None`` if it is none in this format."""
+    if cell is None:
         return None
-    body = cell.body.replace(format.thousands, "") if format.thousands else cell.body
-    value = float(body.replace(format.decimal, "."))
+    decimal, thousands = format.decimal, format.thousands
+    if _pattern(decimal, thousands).fullmatch(cell.body) is None:
+        return None
+    body = cell.body.replace(thousands, "") if thousands else cell.body
+    value = float(body if decimal == "." else body.replace(decimal, "."))
     value = value / 100 if cell.percent else value
     return -value if cell.negative else value
 
 
+def _without_marks(text: str, format: NumberFormat) -> float | None:
+    """A truth word, or a plain number that is very long."""
+    if format.truths:
+        return _truth(text)
+    return plain_number(text) if format.decimal == "." and len(text) > MAX_LENGTH else None
+
+
+def _kind(text: str, cell: _Cell | None) -> int:
+    """What a text is that is no number."""
+    if cell is not None:
+        return CODE if _is_code(cell.body) else ODD
+    if is_missing(text):
+        return MISSING_CELL
+    return INFINITE if text.strip().lstrip("+-").lower() in _INFINITE else ODD
+
+
+def _is_code(body: str) -> bool:
+    """Whether leading zeros alone keep it from being a number, which they do not in a date."""
+    if body[:1] != "0" or not body[1:2].isdigit():
+        return False
+    rest = body.lstrip("0")
+    rest = rest if rest[:1].isdigit() else f"0{rest}"
+    return any(_pattern(f.decimal, f.thousands).fullmatch(rest) for f in _CANDIDATES)
+
+
+def _shape(body: str) -> str:
+    """The marks of a number; of its digits only whether the first is a zero."""
+    shape = body.translate(_SHAPE)
+    return f"0{shape[1:]}" if body[0] == "0" else shape
+
+
 def _as_python(text: str) -> float | None:
     try:
-        return None if "_" in text else float(text)
+        value = None if "_" in text else float(text)
     except ValueError:
         return None
+    return None if value != value else value
 
 
 def _truth(text: str) -> float | None:
@@ -243,7 +271,10 @@ def _undress(text: str) -> _Cell | None:
     text = text.strip()
     if not text or len(text) > MAX_LENGTH:
         return None
-    text = text.translate(_SAME)
+    if not text.isascii():
+        text = text.translate(_SAME)
+    if _BARE.fullmatch(text):  # the usual one
+        return _Cell(text.lstrip("+-"), text[0] == "-", False, "")
     negative = text[-1] == ")" and text.count("(") == text.count(")") == 1
     if negative:  # as accountants write it, the currency inside or before
         before, _, inside = text[:-1].partition("(")
@@ -256,13 +287,6 @@ def _undress(text: str) -> _Cell | None:
         return None
     negative = negative or "-" in (sign, inner)
     return _Cell(body, negative, percent is not None, before or after or "")
-
-
-def _is_code(text: str) -> bool:
-    cell = _undress(text)
-    return (
-        cell is not None and len(cell.body) > 1 and cell.body[0] == "0" and cell.body[1].isdigit()
-    )
 
 
 @lru_cache
@@ -278,8 +302,8 @@ def _pattern(decimal: str, thousands: str) -> re.Pattern[str]:
     return re.compile(rf"(?:(?:{whole})(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
-def _most_read(shapes: Counter[str], example: dict[str, str]) -> tuple[NumberFormat, list[str]]:
-    """The format that reads most cells; ``shapes`` are numbers whose digits do not matter."""
+def _most_read(shapes: Counter[str], example: dict[str, _Cell]) -> tuple[NumberFormat, list[str]]:
+    """The format that reads most cells, and whether another one would do; a cell per shape."""
     read = [
         {shape for shape in shapes if _pattern(f.decimal, f.thousands).fullmatch(shape)}
         for f in _CANDIDATES
@@ -290,12 +314,11 @@ def _most_read(shapes: Counter[str], example: dict[str, str]) -> tuple[NumberFor
     rivals = [i for i, total in enumerate(totals) if i != best and total == totals[best] > 0]
     for other in rivals if format != PLAIN else ():  # the plain way needs no excuse
         for shape in (s for s in shapes if s in read[best] and s in read[other]):
-            if _parse(shape, format) != _parse(shape, _CANDIDATES[other]):
-                text = example[shape]
-                value = _parse(text, format)
+            cell = example[shape]
+            value, rival = _parse(cell, format), _parse(cell, _CANDIDATES[other])
+            if value != rival:
                 return format, [
-                    f"{show(text)} could be {value:g} or {_parse(text, _CANDIDATES[other]):g}, and "
-                    f"no other cell tells: taken as {value:g}; write numbers without a thousands "
-                    "mark to be understood"
+                    f"{show(cell.body)} could be {value:g} or {rival:g}, and no other cell tells: "
+                    f"taken as {value:g}; write numbers without a thousands mark to be understood"
                 ]
     return format, []
