@@ -31,7 +31,7 @@ from torch.export import Dim, ExportedProgram
 
 import coopsheaf
 from coopsheaf.checks import check_choice
-from coopsheaf.data.encoding import CategoricalColumn, FeatureEncoder
+from coopsheaf.data.tables.encoding import FeatureEncoder
 from coopsheaf.files import write_atomically
 from coopsheaf.sheaves.edge_list import EdgeList
 from coopsheaf.sheaves.kernels.diagonal import compose_inverse_sqrt
@@ -153,7 +153,7 @@ def describe_run(run: Run) -> dict[str, Any]:
         "outputs": {"shape": [rows, info["out_channels"]], "dtype": dtype},
         "meaning": _MEANINGS[run.task.kind],
         "class_names": list(run.class_names),
-        "feature_names": [] if encoder is None else _feature_names(encoder),
+        "feature_names": [] if encoder is None else list(encoder.feature_names),
         "encoder": stored,
         "prepare": _how_to_prepare(run),
     }
@@ -181,21 +181,13 @@ def _how_to_prepare(run: Run) -> list[str]:
     return [
         "a numeric column is (value - mean) / std, 0 where it is missing or std is 0, and is "
         "followed by a column of 1 where it is missing if `indicator` says so",
+        "`format` of a numeric column says how its texts are read; true and false are 1 and 0",
+        "a time column is its days since 1970 like a number, then sine and cosine of its place in "
+        "the week (Monday first), the year (of 365.25 days) and, if `clock` says so, the day",
         "a categorical column is one column per category, then one for others, one for missing",
+        "hashed and words columns are as coopsheaf.data.tables.hashing says",
         *steps,
     ]
-
-
-def _feature_names(encoder: FeatureEncoder) -> list[str]:
-    """The name of every column of x."""
-    names: list[str] = []
-    for column in encoder.columns:
-        if isinstance(column, CategoricalColumn):
-            values = (*column.categories, "(other)", "(missing)")
-            names += [f"{column.name}={value}" for value in values]
-        else:
-            names += [column.name, f"{column.name}=(missing)"][: column.width]
-    return names or ["1"]
 
 
 def _example(run: Run, *, nodes: int, seed: int) -> _Example:

@@ -15,7 +15,8 @@ from torch import Tensor
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show
 from coopsheaf.data.tables.cells import Cells, Ids, TextCells
-from coopsheaf.data.tables.formats import read_numbers, read_times
+from coopsheaf.data.tables.dates import read_times
+from coopsheaf.data.tables.formats import read_numbers
 from coopsheaf.data.tables.inputs import OpenTable
 from coopsheaf.data.tables.table import Table, join_tables
 

@@ -1,70 +1,60 @@
-"""Columns of text become features: fitted on the training nodes, stored, re-applied."""
+"""Columns of a table become features: fitted on the training rows, stored, re-applied."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from coopsheaf.data.delimited import Table
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show, show_list
+from coopsheaf.data.tables.column_choice import Chooser
+from coopsheaf.data.tables.column_kinds import (
+    HASHED_WIDTH,
+    KINDS,
+    CategoricalColumn,
+    Column,
+)
+from coopsheaf.data.tables.findings import Report
+from coopsheaf.data.tables.stored import Stored
+from coopsheaf.data.tables.table import Table
 
-MISSING = frozenset({"", "NA", "N/A"})
-FREE_TEXT_VALUES = 50
-FREE_TEXT_SHARE = 0.5
-MAX_CELLS = 1_000_000_000  # 4 GB
+MAX_CELLS = 100_000_000  # 0.4 GB
 
 
-@dataclass(frozen=True)
-class NumericColumn:
-    """One column ``(value - mean) / std``; zero where missing, and everywhere if constant.
+class Fitted(NamedTuple):
+    """An encoder that was fitted.
 
     Args:
-        mean, std: of the training nodes; ``std`` is 0 for a constant column.
-        indicator: whether a second column says where the value is missing: if it was, somewhere
-            in training.
+        notes: what was decided about the columns, one line each. What single cells are made of
+            (odd ones, new categories) is said by :meth:`FeatureEncoder.transform`.
+        left_out: why a column is no feature, by its name.
     """
 
-    name: str
-    mean: float
-    std: float
-    indicator: bool
-
-    @property
-    def width(self) -> int:
-        return 1 + self.indicator
+    encoder: FeatureEncoder
+    notes: list[str]
+    left_out: dict[str, str]
 
 
-@dataclass(frozen=True)
-class CategoricalColumn:
-    """One-hot: a column per category seen in training, one for others, one for missing."""
-
-    name: str
-    categories: tuple[str, ...]
-
-    @property
-    def width(self) -> int:
-        return len(self.categories) + 2
-
-
-@dataclass(frozen=True)
-class TransformReport:
-    """What a table had that training had not.
+class Transformed(NamedTuple):
+    """The features of a table.
 
     Args:
+        x: ``(rows, num_features)`` float32.
+        notes: what training had not, one line each.
         unseen: number of cells with an unseen category, by column; only columns with any.
-        imputed: number of missing numbers in columns without a missing one in training.
+        imputed: number of missing values in columns without a missing one in training.
     """
 
-    unseen: dict[str, int] = field(default_factory=dict)
-    imputed: dict[str, int] = field(default_factory=dict)
+    x: Tensor
+    notes: list[str]
+    unseen: dict[str, int]
+    imputed: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -74,7 +64,7 @@ class FeatureEncoder:
     Without any column every node has the constant feature 1.
     """
 
-    columns: tuple[NumericColumn | CategoricalColumn, ...]
+    columns: tuple[Column, ...]
 
     @property
     def num_features(self) -> int:
@@ -85,6 +75,11 @@ class FeatureEncoder:
         """The columns a table must have."""
         return tuple(column.name for column in self.columns)
 
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """A name for each feature."""
+        return tuple(name for c in self.columns for name in c.feature_names) or ("1",)
+
     @classmethod
     def fit(
         cls,
@@ -93,230 +88,114 @@ class FeatureEncoder:
         train: NDArray[np.bool_],
         *,
         categorical: Collection[str] = (),
-    ) -> FeatureEncoder:
-        """Choose an encoding for each named column.
+        text: Collection[str] = (),
+    ) -> Fitted:
+        """Choose an encoding for each named column, by its training rows alone.
 
-        A column is numeric if every cell that is not missing is a number, unless it is named in
-        ``categorical``. Means, deviations and categories are those of the training rows.
+        Numbers, truth values, dates and categories are told apart by what (nearly) all cells are.
 
         Args:
             train: ``(rows,)`` mask of the training rows.
+            categorical: columns of categories, whatever they look like.
+            text: columns whose words are counted.
         """
-        return cls(tuple(_fit_column(table, n, train, n in categorical) for n in names))
+        both = sorted(set(categorical) & set(text))
+        if both:
+            raise DataError(
+                f"{table.name}, column {show(both[0])}: a column is categorical or text; this one "
+                "is named as both"
+            )
+        chooser = Chooser(table, train)
+        chosen = [chooser.choose(n, categorical=n in categorical, text=n in text) for n in names]
+        columns = _fit_in([column for column in chosen if column is not None], chooser)
+        notes = [*_summary(columns), *_about_all(chooser), *chooser.notes.lines()]
+        return Fitted(cls(tuple(columns)), notes, chooser.left_out)
 
-    def transform(self, table: Table) -> tuple[Tensor, TransformReport]:
-        """``(rows, num_features)`` float32 features, and what training had not seen."""
-        n, report = table.num_rows, TransformReport()
+    def transform(self, table: Table) -> Transformed:
+        """The features of a table, and what training had not seen."""
+        n, report = table.num_rows, Report(table)
         if not self.columns:
-            return torch.ones(n, 1), report
+            return Transformed(torch.ones(n, 1), [], {}, {})
         missing = [name for name in self.names if name not in table.columns]
         if missing:
             raise DataError(
                 f"{table.name} must have the feature columns of the training table; it lacks "
                 f"{show_list(missing)} (its columns are {show_list(table.columns)})"
             )
-        if n * self.num_features > MAX_CELLS:
-            widest = max(self.columns, key=lambda column: column.width)
-            raise DataError(
-                f"{table.name}, column {show(widest.name)}: features must have at most {MAX_CELLS} "
-                f"cells; {n} rows x {self.num_features} are more, {widest.width} of them from this "
-                "column: leave it out or merge its categories"
-            )
+        _check_size(table, self.columns, "read the table in parts, or train without it")
         x = np.zeros((n, self.num_features), dtype=np.float32)
         start = 0
         for column in self.columns:
-            part = x[:, start : start + column.width]
-            if isinstance(column, NumericColumn):
-                _fill_numeric(part, column, table, report)
-            else:
-                _fill_categorical(part, column, table, report)
+            column.fill(x[:, start : start + column.width], report)
             start += column.width
-        return torch.from_numpy(x), report
+        return Transformed(torch.from_numpy(x), report.notes.lines(), report.unseen, report.imputed)
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists, texts, numbers and truth values; :meth:`from_json` restores it exactly."""
-        columns: list[dict[str, Any]] = []
-        for column in self.columns:
-            if isinstance(column, NumericColumn):
-                columns.append({"kind": "numeric", **vars(column)})
-            else:
-                categories = list(column.categories)
-                columns.append({"kind": "categorical", **vars(column), "categories": categories})
-        return {"columns": columns}
+        return {"columns": [column.to_json() for column in self.columns]}
 
     @classmethod
     def from_json(cls, stored: object) -> FeatureEncoder:
-        """Restore what :meth:`to_json` returned."""
+        """Restore what :meth:`to_json` returned, in this version or an earlier one."""
         if not isinstance(stored, dict) or not isinstance(stored.get("columns"), list):
             raise DataError("a stored feature encoder must be an object with a list `columns`")
-        return cls(tuple(_column_from_json(entry) for entry in stored["columns"]))
+        entries = [Stored(entry) for entry in stored["columns"]]
+        encoder = cls(tuple(KINDS[entry.text("kind", KINDS)].from_json(entry) for entry in entries))
+        if len(set(encoder.names)) < len(encoder.names):
+            raise DataError("a stored feature encoder must have columns of different names")
+        return encoder
 
 
-def is_missing(value: str) -> bool:
-    """Empty, ``NA`` or ``N/A``; spaces around do not matter."""
-    return value.strip() in MISSING
+def _cells(table: Table, columns: Sequence[Column]) -> int:
+    return table.num_rows * sum(column.width for column in columns)
 
 
-def parse_number(value: str) -> float | None:
-    """The number a cell states, which may be infinite or NaN; ``None`` if it states none."""
-    if "_" in value:  # Python reads 2020_01 as a number; nobody who writes a table does
-        return None
-    try:
-        return float(value)
-    except ValueError:
-        return None
+def _fit_in(columns: list[Column], chooser: Chooser) -> list[Column]:
+    """The columns in a block that is not too large: wide one-hot ones are hashed if need be."""
+    table = chooser.table
+    by_width = sorted(range(len(columns)), key=lambda at: -columns[at].width)
+    for at in by_width:
+        column = columns[at]
+        if _cells(table, columns) <= MAX_CELLS:
+            break
+        if isinstance(column, CategoricalColumn) and column.width > HASHED_WIDTH + 1:
+            columns[at] = chooser.hashed(column, "one-hot columns would take too much memory")
+    _check_size(table, columns, "leave it out (--drop)")
+    return columns
 
 
-def _fit_column(
-    table: Table, name: str, train: NDArray[np.bool_], categorical: bool
-) -> NumericColumn | CategoricalColumn:
-    cells = table.column(name, "a feature")
-    if not categorical:
-        numbers, row = _numbers(table, name)
-        if row is None:
-            return _fit_numeric(table, name, numbers[train])
-        # The training rows alone decide what a column is.
-        seen_in_training = [cells[i] for i in np.flatnonzero(train).tolist()]
-        if not any(map(_is_text, seen_in_training)) and not all(map(is_missing, seen_in_training)):
-            raise DataError(
-                f"{table.at(row, name)}: the column is numeric in all training rows; "
-                f"{show(cells[row])} is no number: correct the cell, leave it empty, or mark the "
-                "column as categorical"
-            )
-        _check_not_free_text(table, name, row)
-    seen = {cells[i] for i in np.flatnonzero(train).tolist()}
-    return CategoricalColumn(name, tuple(sorted(v for v in seen if not is_missing(v))))
-
-
-def _is_text(cell: str) -> bool:
-    return parse_number(cell) is None and not is_missing(cell)
-
-
-def _fit_numeric(table: Table, name: str, numbers: NDArray[np.float64]) -> NumericColumn:
-    """``numbers`` are those of the training rows, NaN where missing."""
-    present = numbers[~np.isnan(numbers)]
-    indicator = len(present) < len(numbers)
-    if len(present) == 0:
-        return NumericColumn(name, 0.0, 0.0, indicator)
-    if present.min() == present.max():
-        return NumericColumn(name, float(present[0]), 0.0, indicator)
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean, std = float(present.mean()), float(present.std())
-    if not (math.isfinite(mean) and math.isfinite(std)):
+def _check_size(table: Table, columns: Sequence[Column], remedy: str) -> None:
+    if _cells(table, columns) > MAX_CELLS:
+        widest = max(columns, key=lambda column: column.width)
         raise DataError(
-            f"{table.name}, column {show(name)}: numbers must be small enough to average; the "
-            f"largest is {np.abs(present).max():g}: rescale the column"
-        )
-    return NumericColumn(name, mean, std, indicator)
-
-
-def _numbers(table: Table, name: str) -> tuple[NDArray[np.float64], int | None]:
-    """``(rows,)`` numbers, NaN where missing, and the first row with anything else.
-
-    If all else is numeric, an explicit NaN or infinity is an error.
-    """
-    cells = table.columns[name]
-    try:  # the usual column, without a gap or a fault, at full speed
-        numbers = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
-        if np.isfinite(numbers).all() and "_" not in "".join(cells):
-            return numbers, None
-    except ValueError:
-        pass
-    numbers = np.full(len(cells), np.nan)
-    undefined: int | None = None
-    for row, cell in enumerate(cells):
-        value = parse_number(cell)
-        if value is None:
-            if not is_missing(cell):
-                return numbers, row
-        elif math.isfinite(value):
-            numbers[row] = value
-        elif undefined is None:
-            undefined = row
-    if undefined is not None:
-        raise DataError(
-            f"{table.at(undefined, name)}: features must be finite numbers; got "
-            f"{show(cells[undefined])}: leave the cell empty if the value is unknown"
-        )
-    return numbers, None
-
-
-def _check_not_free_text(table: Table, name: str, row: int) -> None:
-    """``row`` is the first whose cell is not a number."""
-    cells = table.columns[name]
-    distinct = sum(not is_missing(cell) for cell in set(cells))
-    if distinct <= FREE_TEXT_VALUES:
-        return
-    count = sum(not is_missing(cell) for cell in cells)
-    if distinct > FREE_TEXT_SHARE * count:
-        raise DataError(
-            f"{table.at(row, name)}: a feature must be a number or one of a few categories; "
-            f"{show(cells[row])} is no number and {distinct} of {count} cells "
-            "differ: leave the column out of the features, correct the cell, or mark the column "
-            "as categorical"
+            f"{table.name}, column {show(widest.name)}: features must have at most {MAX_CELLS} "
+            f"cells; {table.num_rows} rows x {sum(column.width for column in columns)} are more, "
+            f"{widest.width} of them from this column: {remedy}"
         )
 
 
-def _fill_numeric(
-    part: NDArray[np.float32], column: NumericColumn, table: Table, report: TransformReport
-) -> None:
-    """Write ``(rows, 1)`` or ``(rows, 2)`` features in place."""
-    numbers, row = _numbers(table, column.name)
-    if row is not None:
-        raise DataError(
-            f"{table.at(row, column.name)}: the column is numeric, as it was in training; got "
-            f"{show(table.columns[column.name][row])}"
+def _summary(columns: Sequence[Column]) -> list[str]:
+    """How many columns there are of each kind."""
+    names: dict[str, list[str]] = {}
+    for column in columns:
+        names.setdefault(column.label, []).append(column.name)
+    lines = [f"{len(of)} {kind} feature columns: {show_list(of)}" for kind, of in names.items()]
+    return lines or ["no feature columns: every node has the constant feature 1"]
+
+
+def _about_all(chooser: Chooser) -> list[str]:
+    """What is said of several columns in one line."""
+    lines = []
+    if chooser.missing:
+        counts = [f"{show(name)} {count}" for name, count in chooser.missing.items()]
+        more = f" and {len(counts) - 10} more columns" if len(counts) > 10 else ""
+        lines.append(f"missing cells (of {chooser.table.num_rows}): {', '.join(counts[:10])}{more}")
+    if len(chooser.constant) == 1:
+        name = show(chooser.constant[0])
+        lines.append(f"column {name} is the same everywhere in training: it says nothing")
+    elif chooser.constant:
+        lines.append(
+            f"columns {show_list(chooser.constant)} are the same everywhere in training: they say "
+            "nothing"
         )
-    absent = np.isnan(numbers)
-    if column.std > 0:
-        with np.errstate(over="ignore"):
-            part[:, 0] = np.where(absent, 0.0, (numbers - column.mean) / column.std)
-        bad = np.flatnonzero(~np.isfinite(part[:, 0]))
-        if len(bad):
-            raise DataError(
-                f"{table.at(int(bad[0]), column.name)}: numbers must be of the size they had in "
-                f"training (mean {column.mean:g}, deviation {column.std:g}); got "
-                f"{show(table.columns[column.name][bad[0]])}"
-            )
-    if column.indicator:
-        part[:, 1] = absent
-    elif absent.any():
-        report.imputed[column.name] = int(absent.sum())
-
-
-def _fill_categorical(
-    part: NDArray[np.float32], column: CategoricalColumn, table: Table, report: TransformReport
-) -> None:
-    """Write ``(rows, categories + 2)`` features in place."""
-    codes = {category: code for code, category in enumerate(column.categories)}
-    unseen, missing = len(codes), len(codes) + 1
-    cells = table.columns[column.name]
-    code_of = {c: missing if is_missing(c) else codes.get(c, unseen) for c in set(cells)}
-    code = np.fromiter((code_of[c] for c in cells), dtype=np.int64, count=len(cells))
-    part[np.arange(len(code)), code] = 1
-    count = int((code == unseen).sum())
-    if count:
-        report.unseen[column.name] = count
-
-
-def _column_from_json(entry: object) -> NumericColumn | CategoricalColumn:
-    if isinstance(entry, dict) and isinstance(entry.get("name"), str):
-        e = cast(dict[str, Any], entry)
-        if e.get("kind") == "numeric":
-            mean, std, indicator = e.get("mean"), e.get("std"), e.get("indicator")
-            numbers = all(
-                isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v)
-                for v in (mean, std)
-            )
-            if numbers and isinstance(indicator, bool) and cast(float, std) >= 0:
-                return NumericColumn(
-                    e["name"], float(cast(float, mean)), float(cast(float, std)), indicator
-                )
-        if e.get("kind") == "categorical":
-            values = e.get("categories")
-            if isinstance(values, list) and all(isinstance(value, str) for value in values):
-                return CategoricalColumn(e["name"], tuple(values))
-    raise DataError(
-        "a stored feature encoder must list numeric columns (name, mean, std, indicator) and "
-        f"categorical ones (name, categories); got {show(str(entry), 80)}"
-    )
+    return lines
