@@ -176,7 +176,8 @@ class TargetReader:
             lists = ("columns", "class_names", "unlabelled")
             others: dict[str, Any] = {k: v for k, v in stored.items() if k not in lists}
             if all(_are_texts(stored[k]) for k in lists) and _are_texts(list(others.values())):
-                reader = cls(**{k: tuple(stored[k]) for k in lists}, **others)
+                others.update({k: tuple(stored[k]) for k in lists})
+                reader = cls(**others)
                 if reader._is_sound():
                     return reader
         raise DataError(
