@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from coopsheaf.data.links import split_links as split_links
     from coopsheaf.data.registry import list_datasets as list_datasets
     from coopsheaf.data.registry import load_dataset as load_dataset
-    from coopsheaf.data.tables import load_tables as load_tables
+    from coopsheaf.data.tables.load import TableData as TableData
+    from coopsheaf.data.tables.load import load_tables as load_tables
+    from coopsheaf.data.tables.schema import TableSchema as TableSchema
 
 __getattr__, __dir__, __all__ = attach(__name__)

@@ -6,9 +6,6 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from coopsheaf.data.dataset import (
@@ -23,7 +20,8 @@ from coopsheaf.data.links import LinkDataset, split_links
 from coopsheaf.data.tables.cells import Ids
 from coopsheaf.data.tables.edges import (
     EdgeColumns,
-    count_oddities,
+    EdgeFacts,
+    edge_facts,
     edge_weights,
     merge_edges,
     node_ids,
@@ -51,7 +49,7 @@ class ReadGraph:
         edges: the columns of the edges that are no ends.
         weight: ``(m,)``.
         checksum: of the files, empty if there are none.
-        lonely: ``(n,)`` nodes without edges.
+        facts: what the edges are like.
     """
 
     name: str
@@ -61,7 +59,7 @@ class ReadGraph:
     edges: Table
     weight: Tensor | None
     checksum: str
-    lonely: NDArray[np.bool_]
+    facts: EdgeFacts
 
 
 def read_graph(
@@ -76,13 +74,15 @@ def read_graph(
     ids = node_ids(nodes, id, columns.graph)
     edges = read_edges(given.edges, columns, ids, nodes.name)
     notes += edges.notes
-    repeated, loops, lonely = count_oddities(edges.edge_index, len(ids))
-    if repeated:
-        notes.append(f"{repeated} edges repeat earlier ones (--duplicates keep | merge)")
-    if loops:
-        notes.append(f"{loops} edges join a node to itself (--self-loops keep | remove | add)")
-    if lonely.any():
-        notes.append(f"{lonely.sum()} nodes have no edge (--isolated keep | exclude)")
+    facts = edge_facts(edges.edge_index, len(ids))
+    if facts.repeated:
+        notes.append(f"{facts.repeated} edges repeat earlier ones (--duplicates keep | merge)")
+    if facts.loops:
+        notes.append(
+            f"{facts.loops} edges join a node to itself (--self-loops keep | remove | add)"
+        )
+    if facts.lonely.any():
+        notes.append(f"{facts.lonely.sum()} nodes have no edge (--isolated keep | exclude)")
     return ReadGraph(
         name=_name(given.nodes),
         nodes=nodes,
@@ -91,7 +91,7 @@ def read_graph(
         edges=edges.table,
         weight=None if weight is None else edge_weights(edges.table, weight),
         checksum=_checksum(given.nodes, given.edges),
-        lonely=lonely,
+        facts=facts,
     )
 
 
@@ -196,12 +196,12 @@ def links_dataset(
     return split.dataset, list(split.notes)
 
 
-def say_graph(dataset: NodeDataset, undirected: bool) -> str:
+def say_graph(read: ReadGraph, schema: TableSchema) -> str:
     """What the graph is like; people who meant the other direction see it here."""
     return (
-        f"{dataset.num_nodes} nodes, {dataset.num_edges} edges; {dataset.reciprocated:.1%} of the "
-        "edges between different nodes have their reverse; "
-        + ("all are used both ways" if undirected else "the graph is kept directed")
+        f"{len(read.ids)} nodes, {read.edge_index.shape[1]} edges; {read.facts.reciprocated:.1%} "
+        "of the edges between different nodes have their reverse; "
+        + ("all are used both ways" if schema.undirected else "the graph is kept directed")
     )
 
 

@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 
 from coopsheaf.data.tables.words import plain_numbers
 
-# What Python's float reads, too, though nobody who writes a table means a number by it: 2020_01,
-# 007, digits of other scripts.
-_ODD = re.compile(r"_|[^\x00-\x7f]|^\s*[+-]?0[0-9]", re.MULTILINE)
+_CODE = re.compile(r"\n\s*[+-]?0[0-9]")
 
 
 class Distinct(NamedTuple):
@@ -119,7 +117,7 @@ class TextCells(Cells):
     def numbers(self) -> NDArray[np.float64] | None:
         try:  # the usual column, without a gap or an oddity, at full speed
             numbers = np.fromiter(map(float, self._texts), dtype=np.float64, count=len(self))
-            if np.isfinite(numbers).all() and _ODD.search("\n".join(self._texts)) is None:
+            if np.isfinite(numbers).all() and not _has_odd(self._texts):
                 return numbers
         except ValueError:
             pass
@@ -210,6 +208,19 @@ class TimeCells(Cells):
         return TimeCells(np.concatenate(every))
 
 
+def join_cells(parts: Sequence[Cells]) -> Cells:
+    """Cells one below the other; as texts if they are of several kinds."""
+    first, *others = parts
+    if not others or {type(part) for part in parts} == {type(first)}:
+        return first.join(others) if others else first
+    return TextCells([part.text(row) for part in parts for row in range(len(part))])
+
+
+def compact(cells: Cells) -> Cells:
+    """Cells of which only the numbers matter, without their texts if all are numbers."""
+    return cells if cells.numbers is None else NumberCells(cells.numbers)
+
+
 def cells_of(values: Sequence[object] | NDArray[Any]) -> Cells:
     """Python values or an array as cells: numbers if all are, times if all are, else texts.
 
@@ -241,6 +252,13 @@ def _as_numbers(values: Sequence[object]) -> NDArray[Any] | None:
 
 def _is_none(value: object) -> bool:
     return value is None or value != value  # NaN and NaT differ from themselves
+
+
+def _has_odd(texts: Sequence[str]) -> bool:
+    """What Python's float reads, too, though nobody who writes a table means a number by it:
+    2020_01, 007, digits of other scripts."""
+    joined = "\n".join(["", *texts])
+    return "_" in joined or not joined.isascii() or _CODE.search(joined) is not None
 
 
 def _spell(value: float | int) -> str:

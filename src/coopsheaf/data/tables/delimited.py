@@ -7,6 +7,7 @@ line something is wrong: whatever goes wrong elsewhere is asked for again here.
 from __future__ import annotations
 
 import csv
+import gc
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from coopsheaf.data.tables.source import Source, Tap
 from coopsheaf.data.tables.table import LazyLines, Table
 
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons"}
-CHUNK_ROWS = 1 << 16
+CHUNK_ROWS = 1 << 14
 ROW_NUMBERS = "Unnamed: 0"  # what pandas calls a first column without a name
 
 
@@ -90,21 +91,40 @@ def text_chunks(source: Source, header: Header, names: Sequence[str], tap: Tap) 
     done = 0
     try:
         next(row for row in reader if row)
-        while rows := list(islice(reader, CHUNK_ROWS)):
-            rows = [row for row in rows if row]
-            if set(map(len, rows)) - {width} or tap.nul:
+        while (found := _next_columns(reader, width)) is not None:
+            count, columns = found
+            if columns is None or tap.nul:
                 explain(source, header)
-            columns = list(zip(*rows, strict=True)) or [()] * width
             cells: dict[str, Cells] = {
                 name: TextCells(columns[place]) for name, place in zip(names, places, strict=True)
             }
-            lines = FoundLines(len(rows), source, header, done)
-            yield Table(source.name, cells, lines)
-            done += len(rows)
+            if count:
+                yield Table(source.name, cells, FoundLines(count, source, header, done))
+            done += count
     except (csv.Error, UnicodeDecodeError):
         explain(source, header)
     if not done:
         raise DataError(f"{source.name} must have rows below its header; it has the header only")
+
+
+def _next_columns(
+    reader: Iterator[list[str]], width: int
+) -> tuple[int, list[Sequence[str]] | None] | None:
+    """The number of the next rows and their columns, ``None`` if one is of another length."""
+    # A row is a list, and after so many new lists Python would look through everything it has.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        rows = list(islice(reader, CHUNK_ROWS))
+        if not rows:
+            return None
+        rows = [row for row in rows if row]
+        if set(map(len, rows)) - {width}:
+            return len(rows), None
+        return len(rows), list(zip(*rows, strict=True)) or [()] * width
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def explain(source: Source, header: Header) -> NoReturn:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show
-from coopsheaf.data.tables.cells import Cells, Ids, TextCells
+from coopsheaf.data.tables.cells import Cells, Ids, TextCells, compact
 from coopsheaf.data.tables.dates import read_times
 from coopsheaf.data.tables.formats import read_numbers
 from coopsheaf.data.tables.inputs import OpenTable
@@ -31,18 +31,20 @@ class EdgeColumns:
     Args:
         source, target: the ends.
         graph: the graph of an edge, where there are many.
-        others: weight, time and features.
+        numbers: weight and time.
+        features: columns that may hold anything.
     """
 
     source: str
     target: str
     graph: str | None = None
-    others: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
         ends = [self.source, self.target, *([self.graph] if self.graph else [])]
-        return list(dict.fromkeys([*ends, *self.others]))
+        return list(dict.fromkeys([*ends, *self.numbers, *self.features]))
 
 
 class Edges(NamedTuple):
@@ -136,7 +138,8 @@ def _collect(parts: Iterator[Table], columns: EdgeColumns, ids: Ids, nodes: str)
             pair.append(numbers)
             fractions += rewritten
         ends.append(np.stack(pair))
-        others = {name: part.columns[name] for name in columns.others}
+        others = {name: compact(part.columns[name]) for name in columns.numbers}
+        others |= {name: part.columns[name] for name in columns.features}
         kept.append(Table(part.path, others, part.lines, place=part.place))
     notes = []
     if fractions:
@@ -216,13 +219,31 @@ def _seconds(times: NDArray[np.datetime64]) -> NDArray[np.float64]:
     return np.where(np.isnat(times), np.nan, values)
 
 
-def count_oddities(edge_index: Tensor, num_nodes: int) -> tuple[int, int, NDArray[np.bool_]]:
-    """Edges that repeat earlier ones, edges from a node to itself, ``(n,)`` nodes without any."""
+class EdgeFacts(NamedTuple):
+    """What the edges of a graph are like."""
+
+    repeated: int  # edges that repeat earlier ones
+    loops: int  # edges from a node to itself
+    lonely: NDArray[np.bool_]  # (n,) nodes without any edge
+    reciprocated: float  # share of the edges between different nodes that have their reverse
+
+
+def edge_facts(edge_index: Tensor, num_nodes: int) -> EdgeFacts:
+    """Count what people ask about; by sorting in place, as there may be many millions."""
     source, target = edge_index.numpy()
-    repeated = len(source) - len(np.unique(source * num_nodes + target))
-    touched = np.zeros(num_nodes, dtype=bool)
-    touched[source] = touched[target] = True
-    return repeated, int((source == target).sum()), ~touched
+    lonely = np.ones(num_nodes, dtype=bool)
+    lonely[source] = lonely[target] = False
+    loops = int((source == target).sum())
+    forward = source * num_nodes + target
+    forward.sort()
+    repeated = int((forward[1:] == forward[:-1]).sum())
+    backward = target * num_nodes + source
+    backward.sort()
+    place = np.searchsorted(forward, backward)
+    place[place == len(forward)] = 0
+    both = int((forward[place] == backward).sum()) - loops if len(forward) else 0
+    others = len(source) - loops
+    return EdgeFacts(repeated, loops, lonely, both / others if others else 1.0)
 
 
 def merge_edges(

@@ -76,7 +76,7 @@ def _nodes(given: GivenGraph, options: TableOptions, fixed: FeatureEncoder | Non
         table, options.target, targets, found, options.seed
     )
     if options.isolated == "exclude":
-        parts = _without(parts, read.lonely)
+        parts = _without(parts, read.facts.lonely)
     names = _feature_names(table, options, {id: "id", **_roles(options.target, found)}, ignored)
     encoder = fixed or _fit(table, names, parts.train.any(0).numpy(), options, notes)
     notes += [*ignored.values(), *targets.notes, *parts.notes]
@@ -86,7 +86,7 @@ def _nodes(given: GivenGraph, options: TableOptions, fixed: FeatureEncoder | Non
     notes += [note for note in features.notes if note not in notes]
     attributes = edge_attributes(read, schema.edge_encoder, notes)
     dataset = nodes_dataset(read, schema, features.x, attributes, targets, parts)
-    notes.append(say_graph(dataset, schema.undirected))
+    notes.append(say_graph(read, schema))
     return dataset, schema, notes
 
 
@@ -223,15 +223,15 @@ def _say_nodes(id: str, unused: Sequence[str]) -> str:
 
 def _edge_columns(given: GivenGraph, options: TableOptions, graph: str | None) -> EdgeColumns:
     opened = given.edges
-    own = (options.weight, options.time, *options.edge_features)
-    others = tuple(dict.fromkeys(name for name in own if name is not None))
+    numbers = tuple(name for name in (options.weight, options.time) if name is not None)
+    others = (*numbers, *options.edge_features)
     opened.check(others, "a column of the edges")
     within = None
     if graph is not None and not (options.graph is None and graph not in opened.names):
         within = find_graph(opened, options.graph)
     taken = {*others, *([within] if within else [])}
     ends = find_ends(opened.name, opened.names, options.source, options.edge_target, taken)
-    return EdgeColumns(*ends, graph=within, others=others)
+    return EdgeColumns(*ends, graph=within, numbers=numbers, features=options.edge_features)
 
 
 def _given_parts(given: GivenGraph, targets: Targets, options: TableOptions) -> Parts | None:

@@ -64,7 +64,7 @@ def read_later(
         parts = later_parts(read.nodes, targets, schema.parts or None)
         notes += [*targets.notes, *parts.notes]
     graph = nodes_dataset(read, schema, features.x, attributes, targets, parts)
-    notes.append(say_graph(graph, schema.undirected))
+    notes.append(say_graph(read, schema))
     return graph, schema, notes
 
 
@@ -103,12 +103,12 @@ def _read(given: GivenGraph, schema: TableSchema, notes: list[str], labelled: bo
     optional = [name for name in (*targets, *schema.parts) if name in names]
     table = given.nodes.read(list(dict.fromkeys([*needed, *optional])))
     within = schema.graph if schema.graph in given.edges.names else None
-    others = (schema.weight, *schema.edge_features)
-    used = tuple(dict.fromkeys(name for name in others if name is not None))
-    given.edges.check(used, "a column of the edges")
-    columns = EdgeColumns(schema.source, schema.edge_target, graph=within, others=used)
+    numbers = () if schema.weight is None else (schema.weight,)
+    given.edges.check((*numbers, *schema.edge_features), "a column of the edges")
+    ends = (schema.source, schema.edge_target)
+    columns = EdgeColumns(*ends, graph=within, numbers=numbers, features=schema.edge_features)
     read = read_graph(given, table, schema.id, columns, schema.weight, notes)
-    notes.append(say_ends((columns.source, columns.target), columns.names, given.edges.names))
+    notes.append(say_ends(ends, columns.names, given.edges.names))
     return read
 
 

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show, show_list, show_path
-from coopsheaf.data.tables.cells import Cells
+from coopsheaf.data.tables.cells import Cells, join_cells
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,8 @@ class Table:
 
 def join_tables(parts: Sequence[Table]) -> Table:
     """Parts of one table, one below the other."""
-    first, *others = parts
-    columns = {
-        name: cells.join([part.columns[name] for part in others]) if others else cells
-        for name, cells in first.columns.items()
-    }
+    first = parts[0]
+    columns = {name: join_cells([part.columns[name] for part in parts]) for name in first.columns}
     rows = sum(part.num_rows for part in parts)
     return replace(first, columns=columns, lines=_more_lines(first.lines, rows))
 

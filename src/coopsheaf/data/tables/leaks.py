@@ -1,0 +1,2 @@
+def find_leaks(table, names, targets, train):
+    return []
