@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -12,16 +13,21 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Data
 
-from coopsheaf.data.convert import from_data
 from coopsheaf.data.dataset import NodeDataset
+from coopsheaf.data.links import AnyDataset
+from coopsheaf.data.tables.load import load_tables, read_tables_like
+from coopsheaf.data.tables.schema import TableSchema
+from coopsheaf.predictions import Predictions, node_outputs, predict
+from coopsheaf.train.data import table_schema
 from coopsheaf.train.loop import EpochReport
 from coopsheaf.train.recipe import Recipe, default_recipe
 from coopsheaf.train.run import Run, load_run, read_result, run_split, save_run
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+WARNING = "WARNING:"  # how a note begins that nobody should overlook
 
 
 class _Estimator:
@@ -89,29 +95,52 @@ class _Estimator:
 
     def fit(
         self,
-        data: Data | NodeDataset,
+        nodes: Any,
+        edges: Any = None,
         *,
         split: int = 0,
         report: Callable[[EpochReport], None] | None = None,
+        **tables: Any,
     ) -> Self:
         """Train on the training nodes of one graph; stop by its validation nodes.
 
+        Columns are encoded as on the command line: numbers are standardised by the training nodes,
+        texts are categories. What was decided is in ``notes_`` and in ``schema_``, which every
+        later graph is read with.
+
         Args:
-            data: a PyG ``Data`` with ``x``, ``edge_index`` and ``y`` (and, if it has them, masks
-                and ``edge_weight``; without masks a stratified 60/20/20 split is drawn), or a
-                dataset of this library.
+            nodes, edges: a graph in any form that :func:`~coopsheaf.data.load_tables` takes: paths,
+                DataFrames, Arrow tables, a networkx graph, arrays, a PyG ``Data`` (whose masks and
+                ``edge_weight`` are used). A dataset of this library is taken as it is.
             split: which of several splits.
             report: called after every epoch.
+            tables: options of :func:`~coopsheaf.data.load_tables`, such as ``target="label"``.
         """
-        dataset = self._dataset(data)
-        run, result = run_split(self._recipe(), dataset, split, report=report)
+        self.schema_: TableSchema | None = None
+        self.notes_: tuple[str, ...] = ()
+        extra: dict[str, Any] = {}
+        if isinstance(nodes, NodeDataset):
+            if edges is not None or tables:
+                raise ValueError("a NodeDataset stands alone: give no edges and no options with it")
+            dataset = self._checked(nodes)
+        else:
+            task = "regression" if "regression" in self._tasks else None
+            options = {"task": task, "seed": self.seed} | tables
+            data = load_tables(nodes, edges, **options)
+            dataset = self._checked(data.dataset)
+            self.schema_, self.notes_, extra = data.schema, data.notes, data.kept
+        for note in self.notes_:
+            if note.startswith(WARNING):
+                warnings.warn(note.removeprefix(WARNING).strip(), stacklevel=2)
+        run, result = run_split(self._recipe(), dataset, split, extra=extra, report=report)
         self.run_, self.scores_ = run, result.scores
-        self.classes_ = self._classes(data, dataset)
+        self.classes_ = self._classes(dataset)
         return self
 
-    def score(self, data: Data | NodeDataset, *, mask: Tensor | None = None) -> float:
+    def score(self, nodes: Any, edges: Any = None, *, mask: Tensor | None = None) -> float:
         """The task's metric, over all labelled nodes or those of a mask."""
-        logits, y = self._outputs(data), self._targets(data)
+        dataset = self._read(nodes, edges, labelled=True)
+        y = dataset.y
         known = ~torch.isnan(y) if y.is_floating_point() else y >= 0
         if mask is not None:
             if mask.dtype != torch.bool or mask.shape != known.shape:
@@ -121,15 +150,23 @@ class _Estimator:
                 )
             known = known & mask
         if not known.any():
-            raise ValueError("`data.y` must have labels to compare with; it has none there")
+            raise ValueError("there must be labels to compare with; there are none there")
+        logits = node_outputs(self._run(), dataset)
         return self._run().task.score(logits[known], y[known])
 
+    def predict_table(self, nodes: Any, edges: Any = None) -> Predictions:
+        """Predictions with the names of the nodes: ``rows()``, ``to_csv()``."""
+        return predict(self._run(), self._read(nodes, edges))
+
     def save(self, folder: str | Path) -> None:
-        """Write the trained model as a run, safetensors and JSON, into a folder without one."""
+        """Write the trained model as a run, safetensors and JSON, into a folder without one.
+
+        ``coopsheaf predict`` takes it, too, if it was trained on tables.
+        """
         run = self._run()
         if (Path(folder) / "run.json").exists():
             raise ValueError(f"{folder}: holds a run already; choose another folder")
-        settings = {"name": type(self).__name__, "classes": self.classes_.tolist()}
+        settings = {"name": type(self).__name__}
         info = run.info | {"estimator": settings | self.get_params()}
         save_run(replace(run, info=info), Path(folder))
 
@@ -141,36 +178,44 @@ class _Estimator:
         name = settings.pop("name", None)
         if name != cls.__name__:
             raise ValueError(f"{folder}: must hold a {cls.__name__}; got {name or 'another run'}")
-        classes = np.array(settings.pop("classes"), dtype=np.int64)
+        settings.pop("classes", None)  # of earlier versions
         estimator = cls(**settings)
-        estimator.run_, estimator.classes_ = run, classes
+        estimator.run_, estimator.notes_ = run, ()
+        estimator.schema_ = table_schema(run) if "tables" in run.info else None
+        estimator.classes_ = estimator._classes(None)
         estimator.scores_ = read_result(run.info).scores
         return estimator
 
-    def _dataset(self, data: Data | NodeDataset) -> NodeDataset:
-        if not isinstance(data, Data | NodeDataset):
+    def _checked(self, dataset: AnyDataset) -> NodeDataset:
+        if not isinstance(dataset, NodeDataset) or dataset.task not in self._tasks:
             raise ValueError(
-                f"`data` must be a PyG Data or a NodeDataset; got {type(data).__name__}"
+                f"the targets must be for {' or '.join(self._tasks)} of nodes; they are for "
+                f"{dataset.task}"
             )
-        if not isinstance(data, NodeDataset):
-            if data.y is not None and not isinstance(data.y, Tensor):
-                raise ValueError(f"`data.y` must be a tensor; got {type(data.y).__name__}")
-            task = "regression" if "regression" in self._tasks else None
-            data = from_data(data, task=task, seed=self.seed)
-        if data.task not in self._tasks:
-            raise ValueError(
-                f"`data.y` must be a target for {' or '.join(self._tasks)}; it is one for "
-                f"{data.task}"
-            )
-        return data
+        return dataset
 
-    def _classes(self, data: Data | NodeDataset, dataset: NodeDataset) -> NDArray[np.int64]:
-        """The numbers of the classes as the caller has them, in the order of the outputs."""
+    def _read(self, nodes: Any, edges: Any = None, *, labelled: bool = False) -> NodeDataset:
+        """A graph, read as that of training was."""
+        self._run()
+        if isinstance(nodes, NodeDataset):
+            return self._checked(nodes)
+        if self.schema_ is None:
+            raise ValueError(
+                "`nodes` must be a NodeDataset, as in training; only a model that was trained on "
+                f"tables or a Data knows how to read a {type(nodes).__name__}"
+            )
+        data = read_tables_like(nodes, edges, None, self.schema_, labelled=labelled)
+        self.notes_ = data.notes
+        return self._checked(data.dataset)
+
+    def _classes(self, dataset: NodeDataset | None) -> NDArray[Any]:
+        """The classes as the caller has them, in the order of the outputs."""
         if "regression" in self._tasks:
             return np.array([], dtype=np.int64)
-        if isinstance(data, NodeDataset):
-            return np.arange(max(2, dataset.out_channels))
-        return np.array([int(name) for name in dataset.class_names])  # may have gaps
+        if self.schema_ is not None and self.schema_.targets is not None:
+            return self.schema_.targets.labels()
+        outputs = self._run().info["out_channels"] if dataset is None else dataset.out_channels
+        return np.arange(max(2, outputs))
 
     def _recipe(self) -> Recipe:
         """The default recipe of CSNN with what was given."""
@@ -185,52 +230,6 @@ class _Estimator:
         if not hasattr(self, "run_"):
             raise ValueError(f"this {type(self).__name__} is not trained yet: call fit first")
         return self.run_
-
-    @torch.no_grad()
-    def _outputs(self, data: Data | NodeDataset) -> Tensor:
-        run = self._run()
-        if data.x is None or data.edge_index is None:
-            raise ValueError("`data` must have `x` and `edge_index`")
-        wanted = run.info["in_channels"]
-        if data.x.dim() != 2 or data.x.shape[1] != wanted:
-            raise ValueError(
-                f"`data.x` must have shape (n, {wanted}), the features of training; got "
-                f"{tuple(data.x.shape)}"
-            )
-        if not data.x.isfinite().all():
-            raise ValueError("`data.x` must be finite; it holds NaN or infinity")
-        like = next(run.model.parameters())  # its dtype, and the device it was trained on
-        weight = getattr(data, "edge_weight", None)
-        logits = run.model(
-            data.x.to(like),
-            data.edge_index.to(like.device),
-            edge_weight=None if weight is None else weight.to(like),
-        )
-        return logits.cpu()
-
-    def _targets(self, data: Data | NodeDataset) -> Tensor:
-        """The labels of any graph as those of training were numbered; unknown ones -1 or NaN."""
-        if isinstance(data, NodeDataset):
-            return self._dataset(data).y
-        if not isinstance(data.y, Tensor):
-            raise ValueError("`data` must have a tensor `y`")
-        y = data.y.detach().cpu()
-        if y.dim() == 2 and y.shape[1] == 1:
-            y = y.squeeze(1)
-        if y.dim() != 1:
-            raise ValueError(f"`data.y` must have shape (n,); got {tuple(data.y.shape)}")
-        if "regression" in self._tasks:
-            return y.float()
-        numbers = y.nan_to_num(nan=-1.0) if y.is_floating_point() else y.long()
-        classes = torch.from_numpy(self.classes_)
-        foreign = numbers[(numbers != -1) & ~torch.isin(numbers, classes.to(numbers))]
-        if len(foreign):
-            raise ValueError(
-                f"`data.y` must hold the classes of training, {self.classes_.tolist()}, or -1; "
-                f"got {foreign[0].item()}"
-            )
-        codes = torch.searchsorted(classes, numbers.long())
-        return torch.where(numbers == -1, -1, codes)
 
     def __repr__(self) -> str:
         signature = inspect.signature(type(self).__init__).parameters
@@ -251,24 +250,28 @@ class CSNNClassifier(_Estimator):
     """Classifies the nodes of a graph::
 
         model = CSNNClassifier(epochs=100).fit(data)
-        model.predict(data)        # class numbers, (n,)
+        model.predict(data)        # classes, (n,)
         model.predict_proba(data)  # (n, classes)
 
-    Graphs at prediction time may be new.
+        model = CSNNClassifier().fit(nodes, edges, target="label")  # DataFrames, paths, ...
+        model.predict_table(new_nodes, new_edges).to_csv()
+
+    Graphs at prediction time may be new, and come in another form than that of training.
     """
 
     __doc__ = _join(__doc__, _Estimator.__doc__)
 
     _tasks = ("binary", "multiclass")
 
-    def predict(self, data: Data | NodeDataset) -> NDArray[np.int64]:
-        """The most probable class of every node, ``(n,)``, as ``data.y`` numbers them."""
-        numbers = self._run().task.classes(self._outputs(data)).numpy()
-        return self.classes_[numbers]
+    def predict(self, nodes: Any, edges: Any = None) -> NDArray[Any]:
+        """The most probable class of every node, ``(n,)``, as the targets of training name them."""
+        logits = node_outputs(self._run(), self._read(nodes, edges))
+        return self.classes_[self._run().task.classes(logits).numpy()]
 
-    def predict_proba(self, data: Data | NodeDataset) -> NDArray[np.float32]:
+    def predict_proba(self, nodes: Any, edges: Any = None) -> NDArray[np.float32]:
         """The probability of every class at every node, ``(n, classes)``, as in ``classes_``."""
-        return self._run().task.probabilities(self._outputs(data)).numpy()
+        logits = node_outputs(self._run(), self._read(nodes, edges))
+        return self._run().task.probabilities(logits).numpy()
 
 
 class CSNNRegressor(_Estimator):
@@ -278,6 +281,6 @@ class CSNNRegressor(_Estimator):
 
     _tasks = ("regression",)
 
-    def predict(self, data: Data | NodeDataset) -> NDArray[np.float32]:
-        """The predicted number of every node, ``(n,)``."""
-        return self._outputs(data).squeeze(-1).numpy()
+    def predict(self, nodes: Any, edges: Any = None) -> NDArray[np.float32]:
+        """The predicted number of every node, ``(n,)``, or ``(n, k)`` of several targets."""
+        return node_outputs(self._run(), self._read(nodes, edges)).squeeze(-1).numpy()

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from coopsheaf.cli import args, show
-from coopsheaf.cli.own import has_own, read_tables
+from coopsheaf.cli.own import has_own, read_own
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import data_dirs
@@ -130,7 +130,7 @@ def _pack(command: args.DataPack) -> int:
         if command.set:
             raise ValueError("--set data.* is for datasets by name; tables have their own options")
         seed = TrainConfig().seed if command.seed is None else command.seed
-        dataset, kept = read_tables(command.tables, seed)
+        dataset, kept = read_own(command.tables, seed)
     else:
         recipe = default_recipe("csnn", command.name or "").set(*command.set)
         with show.notice(f"reading {command.name} ..."):

@@ -8,8 +8,8 @@ from typing import Any
 
 from coopsheaf.cli import args, show
 from coopsheaf.data.links import AnyDataset
+from coopsheaf.data.tables.load import read_tables
 from coopsheaf.data.tables.options import TableOptions
-from coopsheaf.data.tables.own import read_own
 
 
 def has_own(tables: args.Tables, dataset: str | None) -> bool:
@@ -28,17 +28,17 @@ def has_own(tables: args.Tables, dataset: str | None) -> bool:
     return own
 
 
-def read_tables(tables: args.Tables, seed: int) -> tuple[AnyDataset, dict[str, Any]]:
+def read_own(tables: args.Tables, seed: int) -> tuple[AnyDataset, dict[str, Any]]:
     """The graph of the options, and what its run keeps; what was decided is said."""
     if tables.nodes is None or tables.edges is None:
         raise ValueError("--nodes and --edges go together: a table of nodes and one of edges")
     named = {"split": tables.split_column, "seed": seed}
     same = {item.name for item in fields(TableOptions)} - named.keys()
     options = TableOptions(**{name: getattr(tables, name) for name in same}, **named)
-    own = read_own(tables.nodes, tables.edges, tables.graphs, options, reading_progress())
-    for note in own.notes:
+    data = read_tables(tables.nodes, tables.edges, tables.graphs, options, reading_progress())
+    for note in data.notes:
         show.say(note)
-    return own.dataset, own.kept
+    return data.dataset, data.kept
 
 
 def reading_progress() -> Any:

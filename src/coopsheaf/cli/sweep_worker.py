@@ -16,9 +16,9 @@ from pathlib import Path
 
 import torch
 
-from coopsheaf.cli.own import read_tables
+from coopsheaf.cli.own import read_own
 from coopsheaf.cli.shared_args import Tables
-from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.links import AnyDataset
 from coopsheaf.memory import keep_freed_memory
 from coopsheaf.sweep.plan import load_plan
 from coopsheaf.sweep.queue import MOST_DEATHS
@@ -53,10 +53,10 @@ class Job:
     log: Path = Path()
 
 
-def read_data(recipe: Recipe, tables: Tables, data_dir: Path | None) -> NodeDataset | GraphDataset:
+def read_data(recipe: Recipe, tables: Tables, data_dir: Path | None) -> AnyDataset:
     """The data of a sweep: the user's own tables, or a dataset by name."""
     if tables.nodes is not None or tables.edges is not None:
-        return read_tables(tables, recipe.train.seed)[0]
+        return read_own(tables, recipe.train.seed)[0]
     return load_data(recipe.data, data_dir)
 
 

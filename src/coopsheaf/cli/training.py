@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from coopsheaf.cli import args, show
-from coopsheaf.cli.own import has_own, read_tables
+from coopsheaf.cli.own import has_own, read_own
 from coopsheaf.data.catalogue import DATASETS
 from coopsheaf.data.dataset import PARTS, GraphDataset, NodeDataset
 from coopsheaf.data.links import AnyDataset, LinkDataset
@@ -38,7 +38,7 @@ def train(command: args.Train) -> int:
     extra: dict[str, Any] = {}
     dataset: AnyDataset
     if own:
-        dataset, extra = read_tables(tables, recipe.train.seed)
+        dataset, extra = read_own(tables, recipe.train.seed)
     else:
         dataset = _load(recipe, command.data_dir)
         extra = whereabouts(command.data_dir) | kept_tables(dataset)

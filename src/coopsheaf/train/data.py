@@ -12,12 +12,8 @@ from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.data.links import AnyDataset, LinkDataset
 from coopsheaf.data.pack import PREFIX
 from coopsheaf.data.registry import load_dataset
-from coopsheaf.data.tables.own import (
-    read_own_again,
-    read_own_like,
-    read_own_pairs,
-    stored_schema,
-)
+from coopsheaf.data.tables.load import read_tables_like
+from coopsheaf.data.tables.own import read_own_again, read_own_pairs, stored_schema
 from coopsheaf.data.tables.schema import TableSchema
 from coopsheaf.train.recipe import DataConfig
 from coopsheaf.train.run import Run
@@ -77,8 +73,8 @@ def run_data(
                 "--nodes and --edges"
             )
         schema = table_schema(run)
-        read, notes = read_own_like(nodes, edges, graphs, schema, labelled=labelled)
-        return RunData(read, 0, tuple(notes))
+        data = read_tables_like(nodes, edges, graphs, schema, labelled=labelled)
+        return RunData(data.dataset, 0, data.notes)
     packed = run.recipe.data.name.startswith(PREFIX)
     dataset: AnyDataset
     if tables is not None and not packed:

@@ -8,7 +8,7 @@ import torch
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.links import AnyDataset
-from coopsheaf.data.messages import show_list
+from coopsheaf.data.messages import show, show_list
 from coopsheaf.data.tables.assemble import (
     ReadGraph,
     edge_attributes,
@@ -90,6 +90,11 @@ def _at_home(given: GivenGraph, schema: TableSchema) -> TableSchema:
 
 
 def _read(given: GivenGraph, schema: TableSchema, notes: list[str], labelled: bool) -> ReadGraph:
+    if given.weight is not None and schema.weight is None:
+        raise DataError(
+            f"{given.edges.name}: the model was trained without weights of edges; leave "
+            f"{show(given.weight)} out"
+        )
     names = given.nodes.names
     needed = [schema.id, *schema.encoder.names, *([schema.graph] if schema.graph else [])]
     given.nodes.check([schema.id], "the id")

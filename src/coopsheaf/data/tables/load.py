@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from coopsheaf.data.dataset import GraphDataset, NodeDataset
-from coopsheaf.data.links import LinkDataset
+from coopsheaf.data.dataset import GraphDataset
+from coopsheaf.data.links import AnyDataset
 from coopsheaf.data.tables.encoding import FeatureEncoder
 from coopsheaf.data.tables.first import read_first
 from coopsheaf.data.tables.given import open_given
-from coopsheaf.data.tables.inputs import OpenTable, open_table
+from coopsheaf.data.tables.inputs import OpenTable, Progress, open_table
 from coopsheaf.data.tables.later import read_later
 from coopsheaf.data.tables.options import TableOptions
 from coopsheaf.data.tables.schema import TableSchema
@@ -25,13 +28,13 @@ class TableData:
         dataset: the graph or graphs; names of nodes are the user's, in the order of their table.
         schema: what was decided and fitted, or what was given.
         notes: what the user should be told, one line each.
-        files: the paths of the tables that will be there tomorrow, by their role.
+        kept: what a run must hold to read the same tables again, and new ones in the same way.
     """
 
-    dataset: NodeDataset | GraphDataset | LinkDataset
+    dataset: AnyDataset
     schema: TableSchema
     notes: tuple[str, ...]
-    files: dict[str, str | None]
+    kept: dict[str, Any]
 
     @property
     def encoder(self) -> FeatureEncoder:
@@ -148,22 +151,56 @@ def load_tables(
         isolated=isolated,
         seed=seed,
     )
+    if like is None:
+        return read_tables(nodes, edges, graphs, options, progress)
+    if options != TableOptions():
+        asked = ", ".join(f"`{name}`" for name in options.to_json())
+        raise ValueError(f"`like` says how tables are read; it excludes {asked}")
+    return read_tables_like(nodes, edges, graphs, like, progress=progress)
+
+
+def read_tables(
+    nodes: Any, edges: Any, graphs: Any, options: TableOptions, progress: Progress | None = None
+) -> TableData:
+    """Read tables for the first time."""
     given = open_given(nodes, edges, progress)
     opened = None if graphs is None else open_table(graphs, "graphs", progress)
-    if like is None:
-        dataset, schema, notes = read_first(given, opened, options)
-    else:
-        if options != TableOptions():
-            asked = ", ".join(f"`{name}`" for name in options.to_json())
-            raise ValueError(f"`like` says how tables are read; it excludes {asked}")
-        dataset, schema, notes = read_later(given, opened, like)
-    return TableData(dataset, schema, tuple(notes), files_of(given.nodes, given.edges, opened))
+    dataset, schema, notes = read_first(given, opened, options)
+    asked = options.to_json()
+    tables = schema.to_json() | _files(given.nodes, given.edges, opened) | {"options": asked}
+    kept = {"encoder": schema.encoder.to_json(), "tables": tables}
+    return TableData(mark_reading(dataset, asked), schema, tuple(notes), kept)
 
 
-def files_of(nodes: OpenTable, edges: OpenTable, graphs: OpenTable | None) -> dict[str, str | None]:
+def read_tables_like(
+    nodes: Any,
+    edges: Any,
+    graphs: Any,
+    schema: TableSchema,
+    *,
+    labelled: bool = True,
+    progress: Progress | None = None,
+) -> TableData:
+    """Read tables as others were; without looking at targets unless ``labelled``."""
+    given = open_given(nodes, edges, progress)
+    opened = None if graphs is None else open_table(graphs, "graphs", progress)
+    dataset, schema, notes = read_later(given, opened, schema, labelled=labelled)
+    return TableData(dataset, schema, tuple(notes), {})
+
+
+def mark_reading(dataset: AnyDataset, asked: dict[str, Any]) -> AnyDataset:
+    """The same tables read another way are other data, and have another checksum."""
+    text = json.dumps([dataset.checksum, asked], sort_keys=True)
+    return replace(dataset, checksum=hashlib.sha256(text.encode()).hexdigest())
+
+
+def _files(nodes: OpenTable, edges: OpenTable, graphs: OpenTable | None) -> dict[str, str | None]:
     """Where the tables can be found again; ``None`` where they cannot."""
-    files = {"nodes": nodes.file, "edges": edges.file}
-    return files if graphs is None else files | {"graphs": graphs.file}
+    opened = {"nodes": nodes, "edges": edges, **({} if graphs is None else {"graphs": graphs})}
+    return {
+        role: None if table.file is None else str(Path(table.file).resolve())
+        for role, table in opened.items()
+    }
 
 
 def _names(given: str | Collection[str] | None) -> tuple[str, ...]:

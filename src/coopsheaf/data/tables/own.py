@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from dataclasses import fields, replace
 from typing import Any
 
 from torch import Tensor
@@ -19,9 +16,8 @@ from coopsheaf.data.tables.edges import EdgeColumns, read_edges
 from coopsheaf.data.tables.encoding import FeatureEncoder
 from coopsheaf.data.tables.first import read_first
 from coopsheaf.data.tables.given import open_given
-from coopsheaf.data.tables.inputs import OpenTable, Progress, open_table
-from coopsheaf.data.tables.later import read_later
-from coopsheaf.data.tables.load import files_of
+from coopsheaf.data.tables.inputs import OpenTable, open_table
+from coopsheaf.data.tables.load import mark_reading
 from coopsheaf.data.tables.options import TableOptions
 from coopsheaf.data.tables.roles import SOURCE, TARGET, find_ends
 from coopsheaf.data.tables.schema import TableSchema
@@ -33,37 +29,6 @@ OLD_OPTIONS = {
     "target", "id", "features", "categorical", "split", "source", "edge_target", "weight", "task",
     "undirected", "seed",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class OwnTables:
-    """A graph from the user's tables.
-
-    Args:
-        dataset: the graph.
-        kept: what a run must hold to read them again, and new tables in the same way.
-        notes: what was decided, guessed or left out.
-    """
-
-    dataset: AnyDataset
-    kept: dict[str, Any]
-    notes: tuple[str, ...]
-
-
-def read_own(
-    nodes: Any, edges: Any, graphs: Any, options: TableOptions, progress: Progress | None = None
-) -> OwnTables:
-    """Read tables for training; what they may be says :func:`~coopsheaf.data.load_tables`."""
-    given = open_given(nodes, edges, progress)
-    opened = None if graphs is None else open_table(graphs, "graphs", progress)
-    dataset, schema, notes = read_first(given, opened, options)
-    files = {
-        role: None if path is None else str(Path(path).resolve())
-        for role, path in files_of(given.nodes, given.edges, opened).items()
-    }
-    tables = schema.to_json() | files | {"options": options.to_json()}
-    kept = {"encoder": schema.encoder.to_json(), "tables": tables}
-    return OwnTables(_named(dataset, options.to_json()), kept, tuple(notes))
 
 
 def read_own_again(stored: Mapping[str, Any], encoder: object) -> AnyDataset:
@@ -83,23 +48,7 @@ def read_own_again(stored: Mapping[str, Any], encoder: object) -> AnyDataset:
         options = replace(options, source=ends[0], edge_target=ends[1])
     fitted = FeatureEncoder.from_json(encoder)
     dataset, _, _ = read_first(given, opened, options, encoder=fitted)
-    return _named(dataset, asked)
-
-
-def read_own_like(
-    nodes: Any,
-    edges: Any,
-    graphs: Any,
-    schema: TableSchema,
-    *,
-    labelled: bool,
-    progress: Progress | None = None,
-) -> tuple[AnyDataset, list[str]]:
-    """New tables, read as those of a run were; without looking at targets unless ``labelled``."""
-    given = open_given(nodes, edges, progress)
-    opened = None if graphs is None else open_table(graphs, "graphs", progress)
-    dataset, _, notes = read_later(given, opened, schema, labelled=labelled)
-    return dataset, notes
+    return mark_reading(dataset, asked)
 
 
 def read_own_pairs(pairs: Any, schema: TableSchema, node_ids: tuple[str, ...]) -> Tensor:
@@ -184,9 +133,3 @@ def _option(name: str, value: Any, default: Any) -> Any:
     if not fits:
         raise DataError(f"stored tables: the option {name} cannot be {show(str(value), 80)}")
     return value
-
-
-def _named(dataset: AnyDataset, asked: dict[str, Any]) -> AnyDataset:
-    """The same tables read another way are other data, and have another checksum."""
-    text = json.dumps([dataset.checksum, asked], sort_keys=True)
-    return replace(dataset, checksum=hashlib.sha256(text.encode()).hexdigest())

@@ -39,7 +39,7 @@ def pyg_tables(data: Any) -> GivenGraph:
             raise DataError(f"`data` must have `{attribute}`; got {show(str(data), 80)}")
     n = int(data.x.shape[0])
     columns: dict[str, Cells] = {NODE: numbered_nodes(n)}
-    columns |= array_columns("x", _numpy(data.x), "data.x")
+    columns |= array_columns("x", _finite(_numpy(data.x), "data.x"), "data.x")
     target: tuple[str, ...] = ()
     if data.y is not None:
         y = array_columns("y", _squeezed(data.y), "data.y")
@@ -80,7 +80,7 @@ def _hetero_tables(data: HeteroData) -> GivenGraph:
     for kind, size in sizes.items():
         rows = slice(offsets[kind], offsets[kind] + size)
         if "x" in data[kind]:
-            block = _numpy(data[kind].x).reshape(size, -1)
+            block = _finite(_numpy(data[kind].x), f"data[{kind!r}].x").reshape(size, -1)
             spread = np.full((n, block.shape[1]), np.nan)
             spread[rows] = block
             columns |= array_columns(f"{kind}.x", spread, f"data[{kind!r}].x")
@@ -148,6 +148,15 @@ def _numpy(value: Any) -> Any:
         value = value.to_dense() if value.layout != _STRIDED else value
         return value.float().numpy() if value.is_floating_point() else value.numpy()
     return np.asarray(value)
+
+
+def _finite(values: Any, argument: str) -> Any:
+    """A table has gaps; a tensor with NaN in it has a mistake behind it."""
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        place = ", ".join(f"{w} {i}" for w, i in zip(("row", "column"), bad[0], strict=False))
+        raise DataError(f"`{argument}` must be finite; {place} is {values[tuple(bad[0])]}")
+    return values
 
 
 def _squeezed(value: Any) -> Any:

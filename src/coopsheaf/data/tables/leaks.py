@@ -1,2 +1,0 @@
-def find_leaks(table, names, targets, train):
-    return []
