@@ -9,20 +9,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_tables import Values, table
 
-from coopsheaf.data.tables.cells import Cells, NumberCells, TextCells, TimeCells
 from coopsheaf.data.tables.leaks import find_leaks
-from coopsheaf.data.tables.table import Table
 from coopsheaf.data.tables.targets import Targets
 
 RNG = np.random.default_rng(0)
 CLASSES = np.array([0, 1] * 20)
-
-
-def column(values: np.ndarray | list[str]) -> Cells:
-    if isinstance(values, list):
-        return TextCells(values)
-    return TimeCells(values) if values.dtype.kind == "M" else NumberCells(values)
 
 
 def classes(y: np.ndarray) -> Targets:
@@ -36,13 +29,10 @@ def real(y: np.ndarray, task: str = "regression", names: tuple[str, ...] = ()) -
     return Targets(y, known if y.dim() == 1 else known.any(1), task, names)
 
 
-def leaks(
-    targets: Targets, train: np.ndarray | None = None, **columns: np.ndarray | list[str]
-) -> list[str]:
+def leaks(targets: Targets, train: np.ndarray | None = None, **columns: Values) -> list[str]:
     n = len(targets.known)
-    cells = {name: column(values) for name, values in columns.items()}
-    table = Table("nodes.csv", cells, range(n))
-    return find_leaks(table, list(cells), targets, np.ones(n, bool) if train is None else train)
+    rows = np.ones(n, bool) if train is None else train
+    return find_leaks(table(**columns), list(columns), targets, rows)
 
 
 # --- what is reported ------------------------------------------------------------------------
