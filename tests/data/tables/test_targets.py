@@ -10,22 +10,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_tables import Values, refuses, table
 
 from coopsheaf.data.errors import DataError
-from coopsheaf.data.tables.cells import Cells, NumberCells, TextCells
-from coopsheaf.data.tables.table import Table
 from coopsheaf.data.tables.targets import TargetReader, Targets
-
-Values = list[str] | np.ndarray
-
-
-def cells(values: Values) -> Cells:
-    return TextCells(values) if isinstance(values, list) else NumberCells(values)
-
-
-def table(**columns: Values) -> Table:
-    rows = len(next(iter(columns.values())))
-    return Table("nodes.csv", {k: cells(v) for k, v in columns.items()}, range(2, rows + 2))
 
 
 def fit(
@@ -36,10 +24,6 @@ def fit(
 
 def read(values: Values, task: str | None = None, unlabelled: list[str] | None = None) -> Targets:
     return fit(values, task, unlabelled)[1]
-
-
-def raises(message: str) -> pytest.RaisesContext[DataError]:
-    return pytest.raises(DataError, match=rf"^nodes\.csv{message}")
 
 
 # --- classes ---------------------------------------------------------------------------------
@@ -158,7 +142,7 @@ def test_years_are_real_targets() -> None:
     assert read([*years, "?"]).y[-1].isnan()
     assert read([str(2015 + i % 5) for i in range(900)]).task == "multiclass"
     assert len(read(years, "multiclass").class_names) == 30
-    with raises(r", column 'label': .*got 1 '-1': .*--unlabelled -1 .*keep it as a number"):
+    with refuses(r", column 'label': .*got 1 '-1': .*--unlabelled -1 .*keep it as a number"):
         read([*years, "-1"])
 
 
@@ -233,7 +217,7 @@ def test_a_lone_negative_target_is_mentioned() -> None:
     ],
 )
 def test_bad_labels(values: Values, task: str | None, message: str) -> None:
-    with raises(message) as error:
+    with refuses(message) as error:
         read(values, task)
     assert len(str(error.value).splitlines()) == 1
 
@@ -293,120 +277,6 @@ def test_minus_one_that_is_a_value(values: list[str]) -> None:
     assert read(values).known.all()
 
 
-# --- lists -----------------------------------------------------------------------------------
-
-GENRES = ["drama|comedy", "comedy | drama", "drama", "war", "", "comedy|war", "war|drama|", "|"]
-
-
-def test_lists_of_labels() -> None:
-    reader, targets = fit(GENRES)
-    nan = [-9.0] * 3
-    assert (targets.task, reader.separator) == ("multilabel", "|")
-    assert targets.class_names == ("comedy", "drama", "war")
-    assert targets.y.dtype == torch.float32
-    assert targets.y.nan_to_num(-9).tolist() == [
-        [1, 1, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], nan, [1, 0, 1], [0, 1, 1], [0, 0, 0]
-    ]  # fmt: skip
-    assert targets.known.tolist() == [True] * 4 + [False] + [True] * 3
-    assert targets.notes[0].endswith("--task multiclass would take each combination as a class")
-    assert read(GENRES, "multiclass").task == "multiclass"
-
-
-def test_lists_of_a_later_table() -> None:
-    reader, _ = fit(GENRES)
-    targets = reader.read(table(label=["war|opera", "opera", "drama", ""]))
-    assert targets.foreign == 2
-    assert targets.y.nan_to_num(-9)[:, 2].tolist() == [1, -9, 0, -9]
-    assert targets.known.tolist() == [True, False, True, False]
-    assert reader.read(table(other=["a", "b"])).y.isnan().all()
-
-
-def test_lists_by_other_separators_on_request() -> None:
-    reader, targets = fit(["1;2", "2", "3;1"], "multilabel")
-    assert (reader.separator, reader.label_type) == (";", "whole")
-    assert targets.y.tolist() == [[1, 1, 0], [0, 1, 0], [1, 0, 1]]
-    assert fit(["x, y", "y"], "multilabel")[0].class_names == ("x", "y")
-    assert fit(["x, y|z", "z"], "multilabel")[0].class_names == ("x, y", "z")
-
-
-def test_classes_with_a_bar_in_their_name() -> None:
-    assert read(["high|risk", "low|risk"] * 5).task == "binary"
-    assert read(["a|b", "b|a"] * 5).task == "binary"
-    targets = read(["a", "b"] * 9 + ["a|b"])
-    assert targets.task == "multiclass"
-    assert targets.notes[0].endswith("--task multilabel would take a|b as two labels")
-
-
-def test_doubtful_lists_ask() -> None:
-    with raises(r", column 'label': .*got 1 'unknown'"):
-        read([*GENRES, "unknown"])
-    assert not read([*GENRES, "unknown"], unlabelled=["unknown"]).known[-1]
-
-
-# --- several columns -------------------------------------------------------------------------
-
-
-def several(
-    task: str | None = None, unlabelled: list[str] | None = None, **columns: Values
-) -> tuple[TargetReader, Targets]:
-    return TargetReader.fit(table(**columns), list(columns), task=task, unlabelled=unlabelled)
-
-
-def test_columns_of_yes_and_no_are_labels() -> None:
-    reader, targets = several(
-        a=["1", "0", "", ""], b=["Yes", "no", "?", ""], c=np.array([1.0, np.nan, 0, np.nan])
-    )
-    assert targets.task == "multilabel"
-    assert targets.class_names == ("a", "b", "c")
-    assert targets.y.nan_to_num(-9).tolist() == [[1, 1, 1], [0, 0, -9], [-9, -9, 0], [-9] * 3]
-    assert targets.known.tolist() == [True, True, True, False]
-    later = reader.read(table(b=["no", "maybe"]))
-    assert later.y.nan_to_num(-9).tolist() == [[-9, 0, -9], [-9, -9, -9]]
-    assert later.foreign == 1
-
-
-def test_columns_of_numbers_are_real_targets() -> None:
-    reader, targets = several(a=["1.5", "", "2"], b=np.array([1, 0, 1]))
-    assert (targets.task, targets.class_names) == ("regression", ())
-    assert targets.y.nan_to_num(-9).tolist() == [[1.5, 1], [-9, 0], [2, 1]]
-    assert targets.notes[0] == ("task: regression (real targets 'a', 'b'); 3 nodes labelled, 0 not")
-    assert reader.read(table(a=["3", "x"][:1])).y.nan_to_num(-9).tolist() == [[3, -9]]
-    zeros = {"a": ["0", "1"], "b": ["1", "0"]}
-    assert several("regression", **zeros)[1].task == "regression"
-    assert several(**zeros)[1].notes[0].endswith("--task regression would take 0 and 1 as numbers")
-
-
-def test_columns_of_several_kinds() -> None:
-    with raises(
-        ": several targets must all be yes or no, or all numbers; 'a' has numbers, 'b' has yes or "
-        "no, 'c' has texts such as 'x': name columns of one kind"
-    ):
-        several(a=["1.5", "2"], b=["yes", "no"], c=["x", "1"])
-    with raises(", line 3, column 'b': a label of its own column must be 0 or 1.*got '2'"):
-        several("multilabel", a=["1", "0"], b=["1", "2"])
-    with raises(": the task multiclass must have one target column; got 'a', 'b'"):
-        several("multiclass", a=["1", "0"], b=["1", "2"])
-    with raises(", column 'b': some labels must be there"):
-        several(a=["1", "0"], b=["", ""])
-    with raises(": target columns must differ"):
-        TargetReader.fit(table(a=["1", "0"]), ["a", "a"], task=None)
-    with raises(r" has no column 'z' \(wanted as the target\)"):
-        TargetReader.fit(table(a=["1", "0"]), ["a", "z"], task=None)
-    with pytest.raises(ValueError, match="`columns` must name a target column"):
-        TargetReader.fit(table(a=["1", "0"]), [], task=None)
-
-
-def test_minus_one_in_columns_of_labels_asks() -> None:
-    columns: dict[str, Values] = {"a": ["1", "0", "1"], "b": np.array([0, -1, 1])}
-    with raises(", column 'b': .*got 1 '-1': .*as a number"):
-        several(**columns)
-    reader, targets = several(None, ["-1"], **columns)
-    assert targets.task == "multilabel"
-    assert targets.y[:, 1].nan_to_num(-9).tolist() == [0, -9, 1]
-    assert reader.read(table(b=["-1", "1"])).foreign == 0
-    assert several(None, [""], **columns)[1].task == "regression"
-
-
 # --- later tables and stored readers ---------------------------------------------------------
 
 
@@ -435,10 +305,10 @@ READERS = [
     fit(["a", "b"])[0],
     fit(["1", "2", "3"], unlabelled=["-1"])[0],
     fit(["True", "False"])[0],
-    fit(GENRES)[0],
+    fit(["a|b", "a", "b", "a|b"])[0],
     fit(["0.5", "1.25"])[0],
-    several(a=["1", "0"], b=["1", "0"])[0],
-    several(a=["1", "5"], b=["1", "0"])[0],
+    TargetReader(("a", "b"), "multilabel", ("a", "b")),
+    TargetReader(("a", "b"), "regression"),
 ]
 
 

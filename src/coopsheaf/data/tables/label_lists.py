@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,21 +71,19 @@ def read_lists(
     cells: Cells,
     separator: str,
     find: Callable[[str], int],
-    names: Sequence[str],
+    size: int,
     unknown: Callable[[str], bool],
-    where: str,
 ) -> tuple[NDArray[np.float32], int]:
     """``(rows, labels)`` of 0, 1, and NaN where nothing is known; and how many labels are foreign.
 
     A cell of foreign labels alone is unknown; a separator alone says that a node has none.
 
     Args:
-        find: the number of a label, -1 if it is none of ``names``.
+        find: the number of a label, below ``size``; -1 if it is none of them.
         unknown: whether a cell says that nothing is known.
     """
     codes, texts = cells.distinct
-    check_size(max(len(codes), len(texts)), len(names), where)
-    table = np.zeros((len(texts), len(names)), dtype=np.float32)
+    table = np.zeros((len(texts), size), dtype=np.float32)
     counts = np.bincount(codes, minlength=len(texts)).tolist()
     foreign = 0
     for code, text in enumerate(texts):

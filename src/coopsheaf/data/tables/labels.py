@@ -99,7 +99,7 @@ def where(table: Table, *columns: str) -> str:
 def raise_empty(table: Table, column: str) -> None:
     raise DataError(
         f"{where(table, column)}: some labels must be there to train on; all "
-        f"{table.num_rows} cells are empty"
+        f"{table.num_rows} cells are empty or mean unknown"
     )
 
 

@@ -107,6 +107,8 @@ def read_parts(table: Table, columns: Sequence[str]) -> Parts:
     """
     names = tuple(columns)
     if len(names) > 1:
+        if any(_mask_part(name) is None for name in names):
+            raise DataError(f"several columns of a split must be masks; got {show_list(names)}")
         train, val, test = _read_masks(table, names)
         return Parts(train, val, test, names)
     cells = table.column(names[0], "the split")
@@ -136,14 +138,14 @@ def make_parts(
 
     Args:
         target: the target columns, for messages.
-        found: the columns that say the split; ``None`` to draw one, stratified, 60/20/20.
+        found: the columns that say the split; without any it is drawn, stratified, 60/20/20.
         seed: of what is drawn.
 
     Raises:
         DataError: no labelled nodes for training or validation, or of one class only.
     """
     known = targets.known
-    if found is None:
+    if not found:
         train, val, test = stratified_split(targets.y, known, seed=seed)
         kind = "stratified" if targets.y.dim() == 1 else "random"
         how = f"a {kind} 60/20/20 split (seed {seed})"
@@ -360,7 +362,7 @@ def _read_masks(table: Table, columns: Sequence[str]) -> Tensor:
                     f"and {show(name)} are true{more}"
                 )
         owner[part] = name
-        masks[part, 0] = values == 1
+        masks[part, 0] |= values == 1
     return torch.from_numpy(masks)
 
 

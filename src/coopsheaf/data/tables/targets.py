@@ -27,10 +27,10 @@ from coopsheaf.data.tables.labels import Labels, says_no_number, says_unknown, w
 from coopsheaf.data.tables.real_targets import (
     has_fractions,
     number_values,
-    read_numbers,
     real_targets,
 )
 from coopsheaf.data.tables.table import Table
+from coopsheaf.data.tables.target_columns import check_truths, choose_task_of_columns
 from coopsheaf.data.tables.truths import read_truths
 from coopsheaf.data.tables.words import plain_number
 
@@ -138,7 +138,8 @@ class TargetReader:
         unknown, and are counted.
         """
         foreign = 0
-        check_size(table.num_rows, len(self.columns), where(table, *self.columns))
+        width = max(len(self.columns), len(self.class_names) if self.separator else 1)
+        check_size(table.num_rows, width, where(table, *self.columns))
         if self.task == "regression":
             numbers = [real_targets(table, name, self.unlabelled) for name in self.columns]
             y = torch.from_numpy(np.stack(numbers, axis=1).astype(np.float32))
@@ -240,14 +241,7 @@ class TargetReader:
         if cells is None:
             return torch.full((table.num_rows, len(self.class_names)), torch.nan), 0
         unknown = says_unknown(cells, self.unlabelled or None)
-        y, foreign = read_lists(
-            cells,
-            self.separator,
-            self._find(),
-            self.class_names,
-            unknown,
-            where(table, *self.columns),
-        )
+        y, foreign = read_lists(cells, self.separator, self._find(), len(self.class_names), unknown)
         return torch.from_numpy(y), foreign
 
     def _read_truths(self, table: Table) -> tuple[Tensor, int]:
@@ -321,61 +315,18 @@ def _fit_columns(
     table: Table, names: tuple[str, ...], task: str | None, unlabelled: Sequence[str] | None
 ) -> tuple[TargetReader, str]:
     """How to read several columns, and what another ``--task`` would do."""
-    if task not in (None, "multilabel", "regression"):
+    stored, hint = _stored(unlabelled), ""
+    if task is None:
+        task, hint = choose_task_of_columns(table, names, unlabelled)
+    if task == "regression":
+        return _real_reader(table, names, stored), hint
+    if task != "multilabel":
         raise DataError(
             f"{table.name}: the task {task} must have one target column; got {show_list(names)}: "
             "choose --task multilabel or --task regression"
         )
-    stored, hint = _stored(unlabelled), ""
-    if task is None:
-        if unlabelled is None:
-            _ask_for_signs(table, names)
-        kinds = {name: _kind(table, name, stored) for name in names}
-        if all(kind in ("yes or no", "0 or 1") for kind in kinds.values()):
-            task = "multilabel"
-            if set(kinds.values()) == {"0 or 1"}:
-                hint = "--task regression would take 0 and 1 as numbers"
-        elif all(kind in ("numbers", "0 or 1") for kind in kinds.values()):
-            task = "regression"
-        else:
-            found = ", ".join(f"{show(name)} has {kind}" for name, kind in kinds.items())
-            raise DataError(
-                f"{table.name}: several targets must all be yes or no, or all numbers; {found}: "
-                "name columns of one kind"
-            )
-    if task == "regression":
-        return _real_reader(table, names, stored), hint
-    for name in names:
-        values, odd = read_truths(table.columns[name], says_no_number(stored))
-        if len(odd):
-            row = int(odd[0])
-            raise DataError(
-                f"{table.at(row, name)}: a label of its own column must be 0 or 1, yes or no, or "
-                f"empty; got {show(table.columns[name].text(row))}"
-            )
-        if np.isnan(values).all():
-            label_rules.raise_empty(table, name)
+    check_truths(table, names, stored)
     return TargetReader(names, "multilabel", names, stored), hint
-
-
-def _kind(table: Table, column: str, unlabelled: Sequence[str]) -> str:
-    """What the cells of a column are, in the words of a message."""
-    cells = table.columns[column]
-    numbers, odd = read_numbers(cells, unlabelled)
-    if len(odd) == 0:
-        present = numbers[~np.isnan(numbers)]
-        return "0 or 1" if np.isin(present, (0, 1)).all() else "numbers"
-    strange = read_truths(cells, says_no_number(unlabelled)).odd
-    return f"texts such as {show(cells.text(int(strange[0])))}" if len(strange) else "yes or no"
-
-
-def _ask_for_signs(table: Table, names: Sequence[str]) -> None:
-    """Columns of 0, 1 and -1 alone: does -1 mean unknown?"""
-    for name in names:
-        numbers, odd = read_numbers(table.columns[name], ())
-        if len(odd) == 0 and set(np.unique(numbers[~np.isnan(numbers)])) in ({-1, 0}, {-1, 0, 1}):
-            labels = Labels.of(table, name, says_no_number(()))
-            label_rules.ask(labels, label_rules.doubtful(labels), "a number")
 
 
 def _real_reader(table: Table, names: tuple[str, ...], unlabelled: tuple[str, ...]) -> TargetReader:
