@@ -206,6 +206,10 @@ def test_truth_values_later() -> None:
     assert "1 values are far from those of training (0 to 1): 3 (nodes.csv, line 2)" in notes[0]
     assert notes[1].endswith("set to 0")
     assert imputed == {"a": 1}
+    # Constant ones say nothing, but mean the same however they are written.
+    for same in (["1", "1"], ["True", "true"]):
+        encoder = fit(table(a=same))
+        assert encoder.transform(table(a=["True", "0"])).x.tolist() == [[0], [0]]
     # One word alone is no pair of truth values: F may be a sex.
     assert fit(table(a=["F", "F"])).columns == (CategoricalColumn("a", ("F",)),)
 
@@ -295,7 +299,7 @@ def many(count: int, of: int) -> list[str]:
     return [f"city {i % count}" for i in range(of)]
 
 
-def test_many_categories_are_hashed() -> None:
+def test_many_categories_are_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
     data = table(city=[*many(300, 700), ""])
     assert isinstance(fit(data).columns[0], CategoricalColumn)
     data = table(city=[*many(301, 700), ""])
@@ -313,6 +317,8 @@ def test_many_categories_are_hashed() -> None:
     product = x[:301] @ x[:301].T
     assert product.diagonal().mean() == pytest.approx(1, abs=0.1)
     assert product.fill_diagonal_(0).abs().mean() < 0.1
+    monkeypatch.setattr("coopsheaf.data.tables.hashing.BLOCK", 7)
+    assert encoder.transform(data).x.equal(x)
     x, notes, unseen, _ = encoder.transform(table(city=["city 5", "Atlantis", ""]))
     assert unseen == {"city": 1}
     assert "'Atlantis' (nodes.csv, line 3)" in notes[0]
@@ -433,21 +439,21 @@ def test_notes_on_many_columns_are_cut_short() -> None:
 def test_wide_columns_are_hashed_if_the_block_would_be_too_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    data = table(a=many(200, 500), b=many(250, 500), c=["1", "2"] * 250)
+    data = table(a=many(200, 500), b=many(250, 500), c=["x", "y"] * 250)
     monkeypatch.setattr("coopsheaf.data.tables.encoding.MAX_CELLS", 500 * 340)
     encoder, notes, _ = fitted(data)
     assert [type(column) for column in encoder.columns] == [
-        CategoricalColumn, HashedColumn, NumericColumn,
+        CategoricalColumn, HashedColumn, CategoricalColumn,
     ]  # fmt: skip
     assert any("'b': 250 categories are hashed" in note for note in notes)
-    monkeypatch.setattr("coopsheaf.data.tables.encoding.MAX_CELLS", 500 * 258)
+    monkeypatch.setattr("coopsheaf.data.tables.encoding.MAX_CELLS", 500 * 261)
     with pytest.raises(
         DataError,
-        match=r"column 'a': features must have at most 129000 cells; 500 rows x 259 are more, 129 "
+        match=r"column 'a': features must have at most 130500 cells; 500 rows x 262 are more, 129 "
         r"of them from this column: leave it out \(--drop\)",
     ):
         fit(data)
-    with pytest.raises(DataError, match="column 'a': features must have at most 129000 cells"):
+    with pytest.raises(DataError, match="column 'a': features must have at most 130500 cells"):
         encoder.transform(data)
 
 
@@ -497,6 +503,8 @@ def check_same(typed: Cells, texts: list[str]) -> None:
 cells = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False, width=32).map(str),
     st.sampled_from(["", "NA", "a", "ü\u2028", '"', "0", "1", "yes", "1,5", "$3", "2020-01-31"]),
+    st.text(max_size=5),
+    st.text("0123456789.,'- $%()/:eE", max_size=12),
 )
 
 

@@ -99,11 +99,17 @@ class Chooser:
         return None if numbers is None else self._numeric(look, numbers, PLAIN)
 
     def _truths(self, look: _Look) -> Column | None:
-        """Truth words, perhaps 0 and 1 among them; both values must be there."""
-        if not 2 <= len(look.values) <= _TRUTH_SPELLINGS:
+        """Truth words, perhaps 0 and 1 among them.
+
+        Both values must be there: "F" alone may be a sex. "True" alone means what it says.
+        """
+        if not 1 <= len(look.values) <= _TRUTH_SPELLINGS:
             return None
-        values, kinds = NumberTexts(look.values).read(TRUTHS)
-        if (kinds != GOOD).any() or set(values.tolist()) != {0.0, 1.0}:
+        found, kinds = NumberTexts(look.values).read(TRUTHS)
+        if (kinds != GOOD).any() or not np.isin(found, (0, 1)).all():
+            return None
+        certain = all(value.strip().lower() in ("true", "false") for value in look.values)
+        if found.min() == found.max() and not certain:
             return None
         values, _ = NumberTexts(look.texts).read(TRUTHS)
         return self._numeric(look, values[look.codes], TRUTHS)
@@ -143,11 +149,11 @@ class Chooser:
         if len(present) == 0:
             raise _LeftOut(_NO_VALUE)
         indicator = len(present) < len(inside)
-        if present.min() == 0 and present.max() == 1 and np.isin(present, (0, 1)).all():
-            return NumericColumn(
-                look.name, 0.0, 1.0, indicator, replace(format, truths=True), 0.0, 1.0
-            )
-        scale = fit_scale(self.table, look.name, values, self.train, self.notes)
+        scale = Scale(0.0, 1.0, 0.0, 1.0)
+        if np.isin(present, (0, 1)).all():  # later tables may have words for it
+            format = replace(format, truths=True)
+        if not format.truths or present.min() == present.max():
+            scale = fit_scale(self.table, look.name, values, self.train, self.notes)
         self._note_constant(look.name, scale)
         return NumericColumn(
             look.name, scale.mean, scale.std, indicator, format, scale.low, scale.high
