@@ -34,7 +34,8 @@ class Train:
     set: Set = ()
     """Override a setting, e.g. --set model.stalk_dim=4; may be repeated."""
     splits: str | None = None
-    """Splits to run: 0, 0-9 or 0,2,5; the first by default. Own tables have one, or one per fold."""
+    """Splits to run: 0, 0-9 or 0,2,5; the first by default. Own tables have one, or as many as
+    folds."""
     epochs: int | None = None
     """At most this many epochs; short for --set train.epochs=N."""
     seed: int | None = None

@@ -32,9 +32,9 @@ def read_own(tables: args.Tables, seed: int) -> tuple[AnyDataset, dict[str, Any]
     """The graph of the options, and what its run keeps; what was decided is said."""
     if tables.nodes is None or tables.edges is None:
         raise ValueError("--nodes and --edges go together: a table of nodes and one of edges")
-    named = {"split": tables.split_column, "seed": seed}
-    same = {item.name for item in fields(TableOptions)} - named.keys()
-    options = TableOptions(**{name: getattr(tables, name) for name in same}, **named)
+    same = {item.name for item in fields(TableOptions)} - {"split", "seed"}
+    values: dict[str, Any] = {name: getattr(tables, name) for name in same}
+    options = TableOptions(**values, split=tables.split_column, seed=seed)
     data = read_tables(tables.nodes, tables.edges, tables.graphs, options, reading_progress())
     for note in data.notes:
         show.say(note)

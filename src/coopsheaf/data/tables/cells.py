@@ -143,8 +143,8 @@ class NumberCells(Cells):
     Whole numbers are written without a fraction, also where gaps made floats of them.
     """
 
-    def __init__(self, values: NDArray[np.int64] | NDArray[np.float64]) -> None:
-        self._values = values
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._values = values  # int64 or float64
 
     def __len__(self) -> int:
         return len(self._values)
@@ -226,9 +226,7 @@ def cells_of(values: Sequence[object] | NDArray[Any]) -> Cells:
 
     ``None`` is missing; truth values are the texts ``True`` and ``False``.
     """
-    array = np.asarray(values) if isinstance(values, np.ndarray) else None
-    if array is None:
-        array = _as_numbers(values)
+    array = values if isinstance(values, np.ndarray) else _as_numbers(values)
     if array is not None and array.dtype.kind in "iu":
         return NumberCells(array.astype(np.int64))
     if array is not None and array.dtype.kind == "f":
