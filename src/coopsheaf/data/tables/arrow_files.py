@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -39,10 +40,16 @@ def fast_chunks(source: Source, header: Header, names: Sequence[str], tap: Tap) 
     done = 0
     try:
         for batch in pa_csv.open_csv(pa.PythonFile(tap, "r"), reading, parsing, converting):
-            if tap.nul or tap.odd_quotes or (tap.quotes and tap.spaces):
-                raise NotFast
             if not batch.num_rows:
                 continue
+            longest = max(pc.max(pc.binary_length(c)).as_py() for c in batch.columns)
+            if (
+                tap.nul
+                or tap.odd_quotes
+                or (tap.quotes and tap.spaces)
+                or longest > csv.field_size_limit()
+            ):
+                raise NotFast
             columns = [_trimmed(column) if tap.spaces else column for column in batch.columns]
             cells: dict[str, Cells] = {
                 name: ArrowText(pa.chunked_array([column]))
@@ -53,7 +60,7 @@ def fast_chunks(source: Source, header: Header, names: Sequence[str], tap: Tap) 
             done += batch.num_rows
     except (pa.ArrowInvalid, pa.ArrowKeyError):
         raise NotFast from None
-    if not done:
+    if not done or tap.quotes % 2:  # a quote that is never closed
         raise NotFast
 
 
@@ -78,16 +85,17 @@ def open_binary(source: Source) -> tuple[Any, tuple[str, ...]]:
 
     Both kinds are told apart by their first bytes.
     """
-    stream = source.open()
+    with arrow_errors(source.name, "a file that can be read"):
+        stream = pa.OSFile(source.path) if source.is_file else pa.BufferReader(source.whole())
     if source.head(4) == PARQUET:
         from pyarrow.parquet import ParquetFile
 
         with arrow_errors(source.name, "a Parquet file"):
-            file = ParquetFile(pa.PythonFile(stream, "r"), thrift_string_size_limit=2**27)
-            _check_size(source, stream, file.metadata)
+            file = ParquetFile(stream, thrift_string_size_limit=2**27)
+            _check_size(source, stream.size(), file.metadata)
             return partial(_parquet_batches, file), tuple(file.schema_arrow.names)
     with arrow_errors(source.name, "an Arrow or Feather file"):
-        whole = read_feather(pa.PythonFile(stream, "r"))
+        whole = read_feather(stream)
         return lambda names: whole.select(list(names)).to_batches(), tuple(whole.column_names)
 
 
@@ -95,8 +103,7 @@ def _parquet_batches(file: Any, names: Sequence[str]) -> Iterator[Any]:
     return file.iter_batches(batch_size=BATCH_ROWS, columns=list(names))
 
 
-def _check_size(source: Source, stream: Any, metadata: Any) -> None:
-    stored = stream.seek(0, 2)
+def _check_size(source: Source, stored: int, metadata: Any) -> None:
     claimed = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
     if claimed > FREE_BYTES and claimed > MAX_RATIO * stored:
         raise DataError(

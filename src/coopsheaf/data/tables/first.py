@@ -283,7 +283,7 @@ def _fit(
         categorical=options.categorical,
         text=options.text,
     )
-    notes += fitted.notes
+    notes += [*fitted.notes, *fitted.left_out.values()]
     return fitted.encoder
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
@@ -102,8 +101,7 @@ class BinaryFile(OpenTable):
 
     def fold(self, names: Sequence[str], consume: Callable[[Iterator[Table]], Result]) -> Result:
         result = consume(_counted(self._parts(names), self.name, self._progress))
-        with self._source.open() as stream:
-            self.checksum = hashlib.sha256(stream.read()).hexdigest()
+        self.checksum = self._source.digest()
         return result
 
     def _parts(self, names: Sequence[str]) -> Iterator[Table]:

@@ -10,8 +10,10 @@ import shutil
 import stat
 import sys
 import tempfile
+import weakref
 import zlib
 from collections.abc import Callable
+from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, cast
@@ -73,18 +75,30 @@ class Source:
             raise DataError(f"{self.name} cannot be read: {reason}") from None
 
     def _read_pipe(self) -> IO[bytes]:
-        spool = tempfile.SpooledTemporaryFile(max_size=64 * 2**20)  # noqa: SIM115 -- kept open
-        if self.path == STANDARD_INPUT:
-            shutil.copyfileobj(sys.stdin.buffer, spool)
-        else:
-            with Path(self.path).open("rb") as stream:
-                shutil.copyfileobj(stream, spool)
+        standard = self.path == STANDARD_INPUT
+        with nullcontext(sys.stdin.buffer) if standard else Path(self.path).open("rb") as stream:
+            spool = tempfile.SpooledTemporaryFile(max_size=64 * 2**20)  # noqa: SIM115 -- kept open
+            weakref.finalize(self, spool.close)
+            shutil.copyfileobj(stream, spool)
         return cast(IO[bytes], spool)
 
     def head(self, size: int = 8) -> bytes:
         """The first stored bytes, by which formats are told apart."""
         with self.open() as stream:
             return stream.read(size)
+
+    def whole(self) -> bytes:
+        """All stored bytes."""
+        with self.open() as stream:
+            return stream.read()
+
+    def digest(self) -> str:
+        """sha256 of the stored bytes, in hexadecimal."""
+        found = hashlib.sha256()
+        with self.open() as stream:
+            while part := stream.read(1 << 20):
+                found.update(part)
+        return found.hexdigest()
 
     @property
     def is_gzip(self) -> bool:
@@ -127,7 +141,7 @@ class Tap(io.RawIOBase):
     Attributes:
         checksum: sha256 of all bytes so far, in hexadecimal.
         size: how many.
-        quotes: whether there was a quote.
+        quotes: how many quotes there were.
         spaces: whether a field began with a space.
         odd_quotes: whether a quote stood inside of a field, where readers take it differently.
         plain_lines: whether every line so far ended in one line feed and none was empty.
@@ -148,7 +162,8 @@ class Tap(io.RawIOBase):
         self._odd = re.compile(rb"(?<![\r\n])(?<!" + mark + rb')"[^\r\n"' + mark + rb"]")
         self._hash, self._tail = hashlib.sha256(), b"\n"
         self.size = 0
-        self.quotes = self.spaces = self.odd_quotes = self.nul = False
+        self.quotes = 0
+        self.spaces = self.odd_quotes = self.nul = False
         self.plain_lines = True
 
     @property
@@ -184,7 +199,7 @@ class Tap(io.RawIOBase):
         self.nul = self.nul or b"\0" in data
         # With the last two bytes of before, so that nothing hides at a border.
         seen = self._tail + data
-        self.quotes = self.quotes or b'"' in data
+        self.quotes += data.count(b'"')
         self.spaces = self.spaces or (b" " in data and self._space.search(seen) is not None)
         if self.quotes and not self.odd_quotes and b'"' in seen:
             self.odd_quotes = self._odd.search(seen) is not None
