@@ -165,10 +165,10 @@ class Chooser:
         values, kinds = scan.read(pattern)
         if not nearly_all(int(look.counts[kinds == GOOD].sum()), look.filled):
             return None
-        if pattern != "ymd" and not remarks:
-            remarks = (f"dates are read like {PATTERNS[pattern]}",)
+        if pattern != "ymd":
+            remarks = (f"dates are read like {PATTERNS[pattern]}", *remarks)
         for remark in remarks:
-            self.notes.add("dates with the year last", look.name, remark)
+            self.notes.add("formats of dates", look.name, remark)
         return self._time(look, values[look.codes], pattern)
 
     def _time(self, look: _Look, times: NDArray[np.datetime64], pattern: str) -> Column:
