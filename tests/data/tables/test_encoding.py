@@ -119,7 +119,8 @@ def test_what_is_ambiguous_is_said() -> None:
 
 def test_a_few_odd_cells_count_as_missing_and_are_named() -> None:
     data = table(age=[*map(str, range(36)), "x", "unknown", "inf", "2020_01"])
-    encoder = fit(data)
+    encoder, notes, _ = fitted(data)
+    assert notes == ["1 numeric feature columns: 'age'"]  # none is missing: they are odd
     (column,) = encoder.columns
     assert isinstance(column, NumericColumn)
     assert column.indicator
@@ -156,7 +157,7 @@ def test_odd_cells_later() -> None:
     with pytest.raises(
         DataError,
         match=r"nodes\.csv, line 3, column 'age': every cell must be a number, as in training; got "
-        r"'old', and 2 of 3 cells are none: is it the same column\?",
+        r"'old', and 2 of 3 cells are none: name the right column",
     ):
         encoder.transform(table(age=["1", "old", "young"]))
 

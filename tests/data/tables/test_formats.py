@@ -180,6 +180,16 @@ def test_the_order_of_day_and_month_is_decided_by_the_column() -> None:
     assert found.values[1] == np.datetime64("2020-03-02")
 
 
+def test_offsets_in_some_cells_only_are_said() -> None:
+    found = read_times(TextCells(["2020-01-01 10:00+01:00", "2020-01-01 10:00", "2020-01-02"]))
+    assert found is not None
+    assert found.remarks == ("1 times name their offset and 1 do not: those are UTC",)
+    assert found.values[0] == np.datetime64("2020-01-01T09:00")
+    found = read_times(TextCells(["2020-01-01 10:00Z", "2020-01-02"]))
+    assert found is not None
+    assert found.remarks == ()
+
+
 def test_a_pattern_is_applied_unchanged() -> None:
     found = read_times(TextCells(["02/03/2020", "31/01/2020", "2020-05-06"]), "mdy")
     assert found is not None

@@ -65,6 +65,8 @@ class Chooser:
     def choose(self, name: str, *, categorical: bool = False, text: bool = False) -> Column | None:
         """The kind of a column; ``None`` if it is left out, for a reason in ``left_out``."""
         look = _Look(self.table, name, self.train)
+        if look.missing:
+            self.missing[name] = look.missing
         try:
             if text:
                 return self._words(look)
@@ -142,10 +144,8 @@ class Chooser:
         return self._numeric(look, values[look.codes], format)
 
     def _numeric(self, look: _Look, values: NDArray[np.float64], format: NumberFormat) -> Column:
-        absent = np.isnan(values)
-        self._count_missing(look.name, int(absent.sum()))
         inside = values[self.train]
-        present = inside[~absent[self.train]]
+        present = inside[~np.isnan(inside)]
         if len(present) == 0:
             raise _LeftOut(_NO_VALUE)
         indicator = len(present) < len(inside)
@@ -165,15 +165,14 @@ class Chooser:
         values, kinds = scan.read(pattern)
         if not nearly_all(int(look.counts[kinds == GOOD].sum()), look.filled):
             return None
-        if pattern != "ymd" and not remarks:
-            remarks = (f"dates are read like {PATTERNS[pattern]}",)
+        if pattern != "ymd":
+            remarks = (f"dates are read like {PATTERNS[pattern]}", *remarks)
         for remark in remarks:
-            self.notes.add("dates with the year last", look.name, remark)
+            self.notes.add("formats of dates", look.name, remark)
         return self._time(look, values[look.codes], pattern)
 
     def _time(self, look: _Look, times: NDArray[np.datetime64], pattern: str) -> Column:
         days = days_of(times)
-        self._count_missing(look.name, int(np.isnan(days).sum()))
         inside = days[self.train]
         present = inside[~np.isnan(inside)]
         if len(present) == 0:
@@ -194,7 +193,6 @@ class Chooser:
         )
 
     def _categories(self, look: _Look, *, asked: bool = False) -> Column:
-        self._count_missing(look.name, int(look.gaps[look.codes].sum()))
         count = len(look.values)
         if count == 0:
             raise _LeftOut(_NO_VALUE)
@@ -213,14 +211,9 @@ class Chooser:
         return self.hashed(column, f"more than {MAX_ONE_HOT} are not one-hot")
 
     def _words(self, look: _Look) -> Column:
-        self._count_missing(look.name, int(look.gaps[look.codes].sum()))
         if look.filled == 0:
             raise _LeftOut(_NO_VALUE)
         return WordsColumn(look.name)
-
-    def _count_missing(self, name: str, count: int) -> None:
-        if count:
-            self.missing[name] = count
 
     def _note_constant(self, name: str, scale: Scale) -> None:
         if scale.std == 0:
@@ -263,6 +256,16 @@ class _Look:
     def gaps(self) -> NDArray[np.bool_]:
         """``(texts,)`` which texts say that there is no value."""
         return np.array([is_missing(text) for text in self.texts], dtype=bool)
+
+    @cached_property
+    def missing(self) -> int:
+        """The number of gaps in all rows."""
+        cells = self.cells
+        if cells.times is not None:
+            return int(np.isnat(cells.times).sum())
+        if cells.numbers is not None:
+            return int(np.isnan(cells.numbers).sum())
+        return int(self.gaps[self.codes].sum())
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:

@@ -82,7 +82,7 @@ class TimeTexts:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
-        self._fields = np.full((len(texts), 7), -1, dtype=np.int64)
+        self._fields = np.full((len(texts), 8), -1, dtype=np.int64)
         self._kinds = np.full(len(texts), ODD, dtype=np.int8)
         for at, text in enumerate(texts):
             found = None if len(text) > MAX_LENGTH else _TIME.fullmatch(text.strip())
@@ -93,7 +93,7 @@ class TimeTexts:
 
     def read(self, pattern: str) -> TimeReading:
         """The times of one pattern, and what each text is."""
-        year_first, year, first, second, hour, minute, rest = self._fields.T
+        year_first, year, first, second, hour, minute, rest, _ = self._fields.T
         swapped = (year_first == 0) & (pattern == "dmy")
         month, day = np.where(swapped, second, first), np.where(swapped, first, second)
         sound = (year > 0) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
@@ -117,35 +117,46 @@ class TimeTexts:
         good = {p: np.where(self.read(p).kinds == GOOD, counts, 0) for p in PATTERNS}
         totals = {pattern: int(found.sum()) for pattern, found in good.items()}
         best = max(PATTERNS, key=lambda pattern: totals[pattern])  # the first of the largest
-        if best != "dmy" or totals["dmy"] > totals["mdy"]:
-            return best, ()
+        remarks: tuple[str, ...] = ()
+        if best == "dmy" and totals["dmy"] == totals["mdy"]:
+            remarks = self._say_unclear(good["dmy"] > 0)
+        local, zoned = (int(good[best][self._fields[:, 7] == zone].sum()) for zone in (0, 1))
+        if local and zoned:
+            remarks += (f"{zoned} times name their offset and {local} do not: those are UTC",)
+        return best, remarks
+
+    def _say_unclear(self, used: NDArray[np.bool_]) -> tuple[str, ...]:
+        """Whether day and month could be taken for each other, ``used (texts,)`` all told."""
         day, month = self.read("dmy").values, self.read("mdy").values
-        unclear = np.flatnonzero((good["dmy"] > 0) & (day != month)).tolist()
-        for at in unclear:
+        for at in np.flatnonzero(used & (day != month)).tolist():
             text = self._texts[at]
             if "." not in text.strip()[:5]:  # between points the day is first everywhere
-                return best, (
+                return (
                     f"{show(text)} could have the day or the month first, and no other cell tells: "
                     f"taken as day first ({day[at].astype('datetime64[D]')}); write dates as "
                     "2020-01-31 to be understood",
                 )
-        return best, ()
+        return ()
 
 
-def _fields(found: re.Match[str]) -> tuple[int, int, int, int, int, int, int]:
-    """Whether the year is first; year, the two other numbers, hour, minute, microseconds."""
+def _fields(found: re.Match[str]) -> tuple[int, int, int, int, int, int, int, int]:
+    """Whether the year is first; year, the two other numbers, hour, minute, microseconds, zone.
+
+    The last is 1 if there is an offset, 0 if there is none, -1 if there is no time of day.
+    """
     groups = found.groups()
     if groups[0] is not None:
         date = 1, int(groups[0]), int(groups[2]), int(groups[3])
     else:
         date = 0, int(groups[7]), int(groups[4]), int(groups[6])
     if groups[8] is None:
-        return (*date, 0, 0, 0)
+        return (*date, 0, 0, 0, -1)
     hour, minute, second, fraction, half, zone = groups[8:]
     rest = int(second or 0) * 1_000_000 + int((fraction or "").ljust(6, "0")[:6])
     if int(second or 0) > 59:
         rest = _NO_REST
-    return (*date, _hour(int(hour), half), int(minute), rest - _offset(zone or "Z"))
+    rest -= _offset(zone or "Z")
+    return (*date, _hour(int(hour), half), int(minute), rest, int(zone is not None))
 
 
 def _hour(hour: int, half: str | None) -> int:

@@ -69,7 +69,7 @@ class Report:
             raise DataError(
                 f"{table.at(row, name)}: every cell must be {wanted}, as in training; got "
                 f"{show(table.columns[name].text(row))}, and {len(odd)} of {filled} cells are "
-                "none: is it the same column?"
+                "none: name the right column, or train with it as categorical"
             )
         self.notes.add(
             f"cells that are not {wanted} count as missing",
