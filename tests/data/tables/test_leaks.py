@@ -59,6 +59,13 @@ def test_numbers_with_a_threshold() -> None:
     assert "'c', and so on for 3 classes" in note
 
 
+def test_a_number_of_two_classes_is_no_threshold() -> None:
+    score = CLASSES + np.arange(40) / 50
+    score[0] = score[CLASSES == 1].min()
+    assert score[CLASSES == 0].max() == score[0]
+    assert not leaks(classes(CLASSES), score=score)
+
+
 def test_times_with_a_threshold() -> None:
     days = np.datetime64("2020-01-01") + CLASSES * 400 + np.arange(40)
     assert len(leaks(classes(CLASSES), closed=days)) == 1

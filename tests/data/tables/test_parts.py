@@ -52,6 +52,13 @@ def test_any_column_can_be_named() -> None:
         find("gone", where=WORDS)
 
 
+def test_a_column_that_is_not_used_may_have_any_words() -> None:
+    columns: dict[str, Values] = {"split": ["train", "holdout"], "mine": ["train", "val"]}
+    found = find("mine", **columns)
+    assert found.columns == ("mine",)
+    assert set(found.ignored) == {"split"}
+
+
 @pytest.mark.parametrize("name", ["split", "set"])
 def test_an_unknown_word_is_an_error(name: str) -> None:
     with refuses(f", line 4, column '{name}': a split must be train, val, test or empty; got "

@@ -79,6 +79,7 @@ def test_plus_and_minus_are_classes() -> None:
 
 def test_many_classes_that_repeat() -> None:
     assert len(read([str(i % 150) for i in range(1500)]).class_names) == 150
+    assert len(read(np.arange(1, 1001).repeat(6)).class_names) == 1000
     assert len(read([f"c{i % 100}" for i in range(200)]).class_names) == 100
 
 
@@ -190,6 +191,16 @@ def test_a_lone_negative_target_is_mentioned() -> None:
             [str(i * i) for i in range(150)] * 20,
             None,
             ", column 'label': 150 different whole numbers in 3000 labels.*choose --task",
+        ),
+        (
+            np.arange(100, 250).repeat(20),
+            None,
+            ", column 'label': 150 different whole numbers in 3000 labels.*choose --task",
+        ),
+        (
+            np.arange(1001).repeat(6),
+            None,
+            ", column 'label': 1001 different whole numbers in 6006 labels.*choose --task",
         ),
         (
             [str(i) for i in range(20)],

@@ -20,6 +20,7 @@ from coopsheaf.data.tables.words import is_missing, plain_number
 
 MAX_CLASSES = 100  # more are taken for classes only if they repeat a lot
 MAX_CLASS_SHARE = 0.2
+MAX_CODES = 1000  # classes that are numbered; more whole numbers are more likely amounts
 FREE_CLASSES = 10  # from here on classes must repeat, on the average
 MANY_NUMBERS = 20
 YEARS = (1900, 2100)
@@ -173,8 +174,9 @@ def choose_task(labels: Labels) -> str:
     - Numbers with fractions are real targets if there are more than 20 different ones or more
       than half of them differ.
     - More than ten different whole numbers, all from 1900 to 2100, are years: real targets.
-    - Other whole numbers are classes if there are at most 100, or if they leave out none between
-      the first and the last and fewer than a fifth of the labels differ.
+    - Other whole numbers are classes if there are at most 100, or if they look like numbers of
+      classes: 0, 1, 2, ... or 1, 2, 3, ... without a gap, at most 1,000, and fewer than a fifth of
+      the labels differ.
     - Texts are classes if there are at most 100, or fewer than a fifth of the labels differ.
     - Beyond ten classes at most half of the labels may differ.
     """
@@ -222,7 +224,9 @@ def _task_of_whole_numbers(labels: Labels, values: Sequence[float]) -> str:
     if are_years(values):
         return "regression"
     rare = distinct > FREE_CLASSES and distinct > total / 2
-    codes = max(values) - min(values) + 1 == distinct and distinct < MAX_CLASS_SHARE * total
+    first, last = min(values), max(values)
+    counted = first in (0, 1) and last - first + 1 == distinct
+    codes = counted and distinct <= MAX_CODES and distinct < MAX_CLASS_SHARE * total
     if rare or (distinct > MAX_CLASSES and not codes):
         raise DataError(
             f"{labels.where}: {distinct} different whole numbers in {total} labels could be classes"

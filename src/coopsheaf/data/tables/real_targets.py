@@ -51,14 +51,11 @@ def read_numbers(cells: Cells, unlabelled: Sequence[str]) -> RealCells:
 def has_fractions(table: Table, column: str, unlabelled: Sequence[str]) -> bool:
     """Whether a column of numbers alone is real targets because of its fractions.
 
-    A short cut for long columns: no number is looked at as text.
+    Long columns of numbers are not looked at as texts.
     """
-    cells = table.columns[column]
-    if cells.numbers is None:
-        return False
-    values = read_numbers(cells, unlabelled).values
+    values, odd = read_numbers(table.columns[column], unlabelled)
     present = values[~np.isnan(values)]
-    if not (present % 1).any():
+    if len(odd) or not (present % 1).any():
         return False
     distinct = len(np.unique(present))
     return task_of_fractions(where(table, column), distinct, len(present)) == "regression"
