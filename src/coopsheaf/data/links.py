@@ -74,10 +74,10 @@ class LinkDataset:
             _check_nodes(name, getattr(self, name), f"({k}, K), K at least 1", k, self.num_nodes)
 
     def candidates(self, part: str) -> tuple[Tensor, Tensor]:
-        """The sources ``(k,)`` of validation or test, and their targets ``(k, 1 + K)``: in each
+        """The sources ``(k, 1)`` of validation or test, and their targets ``(k, 1 + K)``: in each
         row the link, then its non-edges."""
-        source, target = getattr(self, part)
-        return source, torch.cat([target[:, None], getattr(self, f"{part}_negatives")], dim=1)
+        source, target = getattr(self, part).unsqueeze(-1)
+        return source, torch.cat([target, getattr(self, f"{part}_negatives")], dim=1)
 
     @property
     def num_nodes(self) -> int:
