@@ -84,6 +84,11 @@ def run_data(
         return RunData(data.dataset, 0, tuple(data.notes))
     if tables is not None:
         dataset: AnyDataset = read_own_again(tables)
+    elif run.info["level"] == "link":
+        raise CheckpointError(
+            f"the links of this run, {run.info['dataset']}, were made in Python: evaluate it there, "
+            "with the dataset that it was trained on"
+        )
     else:
         where = data_dir or run.info.get("data_dir")
         packed = run.recipe.data.name.startswith(PREFIX)
