@@ -126,11 +126,11 @@ def split_links(
         run = train(dataset, "csnn")
 
     With times the latest links are for test and those before them for validation; a border moves
-    to the next change of time, unless a part would lose half of its links. Without times the split
-    is random. An edge that is listed several times is one link, the first of them in time, or else
-    in the list, with its weight. Self-loops carry messages and are never asked for; with times,
-    those after the last training link are left out. Links whose source has an edge to every node
-    are left out of validation and test.
+    to the nearest change of time, unless a part would lose half of its links. Without times the
+    split is random. An edge that is listed several times is one link, the first of them in time, or
+    else in the list, with its weight. Self-loops carry messages and are never asked for; with
+    times, those after the last training link are left out. Links whose source has an edge to every
+    node are left out of validation and test.
 
     Args:
         x: ``(n, F)`` features.

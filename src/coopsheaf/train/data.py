@@ -86,8 +86,8 @@ def run_data(
         dataset: AnyDataset = read_own_again(tables)
     elif run.info["level"] == "link":
         raise CheckpointError(
-            f"the links of this run, {run.info['dataset']}, were made in Python: evaluate it there, "
-            "with the dataset that it was trained on"
+            f"the links of this run, {run.info['dataset']}, were made in Python: evaluate it "
+            "there, with the dataset that it was trained on"
         )
     else:
         where = data_dir or run.info.get("data_dir")
