@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 from cli.program import SMALL, Program, write_tables
-from train.small import graph_dataset, node_dataset, recipe, with_edge_features
+from torch_geometric.data import Data
+from train.small import graph_dataset, link_dataset, node_dataset, recipe, with_edge_features
 
-from coopsheaf import predict
+from coopsheaf import predict, predict_links
 from coopsheaf.data.pack import write_pack
 from coopsheaf.predictions import node_outputs
 from coopsheaf.train import load_run, run_data, train
@@ -108,3 +109,54 @@ def test_a_run_with_features_of_edges_is_another_run(tmp_path: Path) -> None:
     data = with_edge_features(node_dataset())
     with pytest.raises(ValueError, match="holds another run"):
         train(data, recipe=recipe(epochs=1), out=tmp_path, resume=True)
+
+
+@pytest.mark.parametrize("undirected", [False, True])
+def test_pairs_are_scored(tmp_path: Path, undirected: bool) -> None:
+    data = link_dataset(undirected=undirected)
+    run = train(data, recipe=recipe(epochs=3), out=tmp_path / "run")
+    pairs = torch.tensor([[0, 7, 7, 1], [7, 0, 39, 1]])
+    found = predict_links(run, data, pairs)
+    assert (found.sources, found.targets) == (("0", "7", "7", "1"), ("7", "0", "39", "1"))
+    with torch.no_grad():
+        logits = run.model(data.x, data.edge_index, *pairs.unsqueeze(-1))
+    assert torch.allclose(found.scores.float(), logits.sigmoid()[:, 0], atol=1e-6)
+    there, back = found.scores[:2].tolist()
+    assert (there == pytest.approx(back, rel=1e-5)) == undirected
+    heading, first, *rest = found.to_csv().splitlines()
+    assert heading == "source,target,score"
+    assert first == f"0,7,{found.scores[0].item():.6f}"
+    assert len(rest) == 3
+    again = predict_links(load_run(tmp_path / "run"), data, pairs)
+    assert torch.equal(again.scores, found.scores)
+
+
+def test_pairs_of_a_new_graph_are_scored_with_all_its_edges() -> None:
+    run = train(link_dataset(), recipe=recipe(epochs=2))
+    other = node_dataset(12)
+    pairs = torch.stack([torch.arange(12), torch.arange(12).flip(0)])
+    found = predict_links(run, other, pairs)
+    with torch.no_grad():
+        logits = run.model(other.x, other.edge_index, *pairs.unsqueeze(-1))
+    assert torch.allclose(found.scores.float(), logits.sigmoid()[:, 0], atol=1e-6)
+    data = Data(x=other.x, edge_index=other.edge_index)
+    assert torch.equal(predict_links(run, data, pairs).scores, found.scores)
+    fewer = Data(x=other.x, edge_index=other.edge_index[:, :5])
+    assert not torch.equal(predict_links(run, fewer, pairs).scores, found.scores)
+    assert predict_links(run, other, pairs[:, :0]).to_csv() == "source,target,score\n"
+
+
+def test_bad_pairs_are_refused() -> None:
+    data = link_dataset()
+    run = train(data, recipe=recipe(epochs=1))
+    with pytest.raises(ValueError, match="`pairs` must hold nodes 0 to 39; pair 1 is"):
+        predict_links(run, data, torch.tensor([[0, 1], [1, 40]]))
+    with pytest.raises(ValueError, match=r"`pairs` must be an int64 tensor of shape \(2, k\)"):
+        predict_links(run, data, torch.zeros(2, 3))
+    with pytest.raises(ValueError, match="links are scored by predict_links"):
+        predict(run, data)
+    nodes = train(node_dataset(), recipe=recipe(epochs=1))
+    with pytest.raises(ValueError, match="`run` must be one for links; its task is 'multiclass'"):
+        predict_links(nodes, data, torch.zeros(2, 1, dtype=torch.int64))
+    with pytest.raises(ValueError, match="the data has 4 features; the model was trained with 5"):
+        predict_links(run, Data(x=data.x[:, :4], edge_index=data.edge_index), torch.zeros(2, 1).long())  # fmt: skip

@@ -186,7 +186,7 @@ def predict_links(
     decoder = run.model.decoder
     ends = decoder.ends(_infer(run, run.model.network, dataset))
     source, target = pairs
-    logits = decoder.score(ends, source, target[:, None]).squeeze(1)
+    logits = decoder.score(ends, source[:, None], target[:, None]).squeeze(1)
     ids = dataset.node_ids or tuple(str(i) for i in range(n))
     tables = run.info.get("tables") or {}
     names = (tables.get("source") or "source", tables.get("edge_target") or "target")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 
 import pytest
 import torch
@@ -36,7 +37,7 @@ def test_every_link_is_in_one_part_and_messages_travel_on_training_links_alone(
     if undirected:
         whole |= {(j, i) for i, j in whole}
     parts = {part: pairs(getattr(dataset, part)) for part in PARTS}
-    assert sorted(sum(parts.values(), [])) == sorted(whole)  # each once
+    assert sorted(chain(*parts.values())) == sorted(whole)  # each once
     messages = pairs(dataset.edge_index)
     assert len(set(messages)) == len(messages)
     assert {(i, j) for i, j in messages if i != j} == set(parts["train"])
@@ -55,9 +56,9 @@ def test_negatives_are_no_edges_of_the_whole_graph(undirected: bool) -> None:
     whole = set(pairs(EDGES)) | (set(pairs(EDGES.flip(0))) if undirected else set())
     for part in ("val", "test"):
         source, target = dataset.candidates(part)
-        assert torch.equal(torch.stack([source, target[:, 0]]), getattr(dataset, part))
+        assert torch.equal(torch.stack([source[:, 0], target[:, 0]]), getattr(dataset, part))
         assert target.shape == (len(source), 11)
-        for i, row in zip(source.tolist(), target[:, 1:].tolist(), strict=True):
+        for i, row in zip(source[:, 0].tolist(), target[:, 1:].tolist(), strict=True):
             assert len(set(row)) == 10
             assert not {(i, k) for k in row} & whole
             assert i not in row
@@ -157,11 +158,9 @@ def test_links_of_nodes_that_know_everybody_are_left_out() -> None:
 
 def test_bad_arguments_are_said_in_one_line() -> None:
     x = torch.ones(5, 1)
-    with pytest.raises(DataError, match="at least three edges between different nodes.*got 2"):
+    with pytest.raises(DataError, match=r"at least three edges between different nodes.*got 2"):
         split_links(x, torch.tensor([[0, 1, 2, 0], [1, 2, 2, 1]]))
-    with pytest.raises(
-        DataError, match="`time` must be 5 numbers, one per edge; got torch.float32"
-    ):
+    with pytest.raises(DataError, match="`time` must be 5 numbers, one per edge; got"):
         split_links(x, ring(5), time=torch.zeros(4))
     with pytest.raises(DataError, match="`time` must be finite; edge 2 has nan"):
         split_links(x, ring(5), time=torch.tensor([0, 1, float("nan"), 3, 4]))

@@ -10,6 +10,7 @@ from graphs import generator
 from torch_geometric.data import Data
 
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.links import LinkDataset, split_links
 from coopsheaf.models.registry import make_settings
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.recipe import Recipe
@@ -62,3 +63,13 @@ def train_in_pieces(folder: Path, threads: int) -> None:
     """A training process that writes its state after every epoch, to be killed."""
     torch.set_num_threads(threads)
     run_split(recipe(epochs=150), node_dataset(), out=folder, resume=True, checkpoint_seconds=0)
+
+
+def link_dataset(n: int = 40, *, undirected: bool = False, **options: object) -> LinkDataset:
+    """Four of every node's next five on a ring are its targets; features say nothing of it."""
+    rng = generator(2)
+    source = torch.arange(n).repeat_interleave(4)
+    step = torch.stack([torch.randperm(5, generator=rng)[:4] + 1 for _ in range(n)]).flatten()
+    edges = torch.stack([source, (source + step) % n])
+    x = torch.randn(n, 5, generator=rng)
+    return split_links(x, edges, undirected=undirected, **options).dataset  # type: ignore[arg-type]

@@ -111,6 +111,47 @@ def test_probabilities() -> None:
         Task("regression", "mae").probabilities(logits)
 
 
+# Three links, each with three non-edges behind it.
+LINKS = torch.tensor([[3.0, 1.0, 2.0, 4.0], [0.0, 0.0, 0.0, -1.0], [5.0, -1.0, -2.0, -3.0]])
+ASKED = torch.tensor([[1.0, 0.0, 0.0, 0.0]]).expand(3, 4)
+
+
+def test_ranks_of_links() -> None:
+    """The first is second, the second shares the ranks 1, 2 and 3, the third is first."""
+    mrr = Task("link", "mrr")
+    assert mrr.score(LINKS, ASKED) == pytest.approx((1 / 2 + 1 / 2 + 1) / 3)
+    assert mrr.score(torch.zeros(2, 4), ASKED[:2]) == pytest.approx(1 / 2.5)
+    assert math.isnan(mrr.score(LINKS[:0], ASKED[:0]))
+    assert math.isnan(mrr.score(LINKS[:, :1], ASKED[:, :1]))
+    assert math.isnan(mrr.score(torch.full((2, 4), NAN), ASKED[:2]))
+
+
+def test_areas_of_links_are_over_all_pairs() -> None:
+    """Links score 5, 3 and 0; non-edges 4, 2, 1, 0, 0, -1, -1, -2, -3."""
+    # Pairs in order: 9 for the 5, 8 for the 3, 4 and two halves for the 0, of 27.
+    assert Task("link", "auroc").score(LINKS, ASKED) == pytest.approx((9 + 8 + 4 + 1) / 27)
+    # Precision where recall rises: 1 of 1, 2 of 3, and 3 of 8 with all that are 0 or more.
+    wanted = (1 + 2 / 3 + 3 / 8) / 3
+    assert Task("link", "ap").score(LINKS, ASKED) == pytest.approx(wanted)
+    assert math.isnan(Task("link", "auroc").score(LINKS[:, :1], ASKED[:, :1]))
+
+
+def test_the_loss_of_links_is_over_all_pairs() -> None:
+    task = Task("link", "mrr")
+    assert_close(task.loss(LINKS, ASKED), F.binary_cross_entropy_with_logits(LINKS, ASKED))
+    assert task.mass(ASKED) == 12
+    assert_close(task.probabilities(LINKS), LINKS.sigmoid())
+
+
+def test_metrics_of_links_and_of_nodes_are_kept_apart() -> None:
+    with pytest.raises(ValueError, match="`metric` 'mrr' goes with links; the task is 'binary'"):
+        Task("binary", "mrr")
+    with pytest.raises(ValueError, match="`metric` must be one of 'mrr', 'auroc', 'ap'"):
+        Task("link", "accuracy")
+    with pytest.raises(ValueError, match="`class_weights` needs classes; the task is 'link'"):
+        Task("link", "mrr").class_weight(ASKED)
+
+
 def test_every_metric_has_a_direction_and_its_names() -> None:
     """A new one is not forgotten where it is shown."""
     from coopsheaf.cli.training import NAMES

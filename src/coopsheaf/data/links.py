@@ -76,10 +76,10 @@ class LinkDataset:
             _check_nodes(name, getattr(self, name), f"({k}, K), K at least 1", k, self.num_nodes)
 
     def candidates(self, part: str) -> tuple[Tensor, Tensor]:
-        """The sources ``(k,)`` of validation or test, and their targets ``(k, 1 + K)``: in each
+        """The sources ``(k, 1)`` of validation or test, and their targets ``(k, 1 + K)``: in each
         row the link, then its non-edges."""
-        source, target = getattr(self, part)
-        return source, torch.cat([target[:, None], getattr(self, f"{part}_negatives")], dim=1)
+        source, target = getattr(self, part).unsqueeze(-1)
+        return source, torch.cat([target, getattr(self, f"{part}_negatives")], dim=1)
 
     def edge_inputs(
         self, dtype: torch.dtype, device: torch.device | None = None
@@ -135,11 +135,11 @@ def split_links(
         run = train(dataset, "csnn")
 
     With times the latest links are for test and those before them for validation; a border moves
-    to the next change of time, unless a part would lose half of its links. Without times the split
-    is random. An edge that is listed several times is one link, the first of them in time, or else
-    in the list, with its weight. Self-loops carry messages and are never asked for; with times,
-    those after the last training link are left out. Links whose source has an edge to every node
-    are left out of validation and test.
+    to the nearest change of time, unless a part would lose half of its links. Without times the
+    split is random. An edge that is listed several times is one link, the first of them in time, or
+    else in the list, with its weight. Self-loops carry messages and are never asked for; with
+    times, those after the last training link are left out. Links whose source has an edge to every
+    node are left out of validation and test.
 
     Args:
         x: ``(n, F)`` features.

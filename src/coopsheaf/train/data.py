@@ -79,6 +79,11 @@ def run_data(
     dataset: AnyDataset
     if tables is not None and not packed:
         dataset = read_own_again(tables, run.info["encoder"])
+    elif run.info["level"] == "link":
+        raise CheckpointError(
+            f"the links of this run, {run.info['dataset']}, were made in Python: evaluate it "
+            "there, with the dataset that it was trained on"
+        )
     else:
         where = data_dir or run.info.get("data_dir")
         name = run.recipe.data.name if packed else run.info["dataset"]

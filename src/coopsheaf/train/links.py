@@ -18,7 +18,6 @@ from coopsheaf.models.network import Network
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.train.order import derive_seed
 
-TRAIN_NEGATIVES = 1  # non-edges for each link of a training step
 SCORED = 1000  # training links that an evaluation scores, or as many as there are for validation
 PAIRS = 1 << 15  # pairs scored at a time
 
@@ -28,8 +27,9 @@ class LinkDecoder(nn.Module):
 
     .. math:: s(i \to j) = \frac{\langle A z_i, B z_j \rangle}{\sqrt{c}} + b
 
-    A says what a node looks for, B what it is found by, so that a link need not go both ways. For
-    an undirected graph B = D A with a learned diagonal D: the score is symmetric. D starts with
+    A and B are affine. A says what a node looks for, B what it is found by, so that a link need not
+    go both ways; their constants let nodes differ in how many links they have. For an
+    undirected graph B = D A with a learned diagonal D: the score is symmetric. D starts with
     ones and, at every fourth place, a minus one: with D = 1 a node would always score high with
     nodes like itself, and a graph that links unlike ones could not be learned.
 
@@ -38,15 +38,15 @@ class LinkDecoder(nn.Module):
         undirected: links have no direction.
 
     Shapes:
-        z ``(n, c)``; source ``(k,)``; target ``(k, t)``, so many for each source. Returns
-        ``(k, t)``.
+        z ``(n, c)``; source ``(k, t)`` or ``(k, 1)``, one for all of a row; target ``(k, t)``.
+        Returns ``(k, t)``.
     """
 
     def __init__(self, channels: int, *, undirected: bool) -> None:
         super().__init__()
         self.channels, self.undirected = channels, undirected
-        self.source = nn.Linear(channels, channels, bias=False)
-        self.target = None if undirected else nn.Linear(channels, channels, bias=False)
+        self.source = nn.Linear(channels, channels)
+        self.target = None if undirected else nn.Linear(channels, channels)
         self.diagonal = nn.Parameter(torch.empty(channels)) if undirected else None
         self.bias = nn.Parameter(torch.empty(()))
         self.reset_parameters()
@@ -91,8 +91,7 @@ class LinkDecoder(nn.Module):
 def _products(start: Tensor, end: Tensor, source: Tensor, target: Tensor) -> Tensor:
     """⟨start_i, end_j⟩ of some pairs, ``(k, t)``."""
     # As embeddings: the derivative of plain indexing adds up row by row, and slowly.
-    first, second = F.embedding(source, start), F.embedding(target, end)  # (k, c), (k, t, c)
-    return (first.unsqueeze(1) * second).sum(-1)
+    return (F.embedding(source, start) * F.embedding(target, end)).sum(-1)
 
 
 class LinkNetwork(nn.Module):
@@ -102,8 +101,8 @@ class LinkNetwork(nn.Module):
         network: any network without a readout (``out_channels=None``).
         undirected: links have no direction.
 
-    Called with ``source`` ``(k,)`` and ``target`` ``(k, t)`` beside the network's own arguments, it
-    gives logits ``(k, t)``.
+    Called with ``source`` and ``target`` beside the network's own arguments, it gives the logits of
+    these pairs; for shapes see :class:`LinkDecoder`.
     """
 
     def __init__(self, network: Network, *, undirected: bool) -> None:
@@ -130,9 +129,10 @@ class LinkNetwork(nn.Module):
 class LinkFeed:
     """The whole graph in every step; the loss is taken at all training links and at non-edges.
 
-    The non-edges of a step are those of the training edges alone, so that nothing says which
-    pairs are links of validation and test. They are drawn anew in every epoch, from the seed and
-    the epoch.
+    For each link (i, j) a step has a non-edge (i, k), which teaches what an evaluation asks, and
+    another one between any two nodes, without which nodes that no link leaves would never be seen
+    as sources. They are non-edges of training alone, so that nothing says which pairs are links of
+    validation and test, and drawn anew in every epoch, from the seed and the epoch.
 
     Logits and targets are ``(links, 1 + negatives)``, the link first in each row.
     """
@@ -152,21 +152,28 @@ class LinkFeed:
                 f"the training links of {dataset.name} must have sources that lack an edge to some "
                 "node; all have edges to all others: there is nothing to tell them from"
             )
+        self.sources = self.non_edges.count.nonzero().squeeze(1)
         self.links = dataset.train[:, known]
         parts = {part: dataset.candidates(part) for part in PARTS[1:]}
         # Before the first epoch, so that an evaluation is the same in all of them.
         rng = torch.Generator().manual_seed(derive_seed(seed, -1))
         count = max(SCORED, dataset.val.shape[1])
         some = torch.randperm(self.links.shape[1], generator=rng)[:count]
-        number = dataset.val_negatives.shape[1]
-        parts["train"] = self._with_negatives(self.links[:, some], number, rng)
+        source, target = self.links[:, some].unsqueeze(-1)
+        drawn = self.non_edges.draw(source[:, 0], dataset.val_negatives.shape[1], rng)
+        parts["train"] = (source, torch.cat([target, drawn], dim=1))
         self.parts = {part: (s.to(device), t.to(device)) for part, (s, t) in parts.items()}
 
     def pairs(self, epoch: int) -> tuple[Tensor, Tensor]:
-        """Sources and targets of an epoch's only step, ``(k,)`` and ``(k, 1 + negatives)``."""
+        """Sources and targets of an epoch's only step, ``(k, 1 + negatives)`` each."""
         rng = torch.Generator().manual_seed(derive_seed(self.seed, epoch))
-        source, target = self._with_negatives(self.links, TRAIN_NEGATIVES, rng)
-        return source.to(self.x.device), target.to(self.x.device)
+        source, target = self.links
+        place = torch.randint(len(self.sources), source.shape, generator=rng)
+        others = self.sources[place]
+        drawn = (self.non_edges.draw(nodes, 1, rng)[:, 0] for nodes in (source, others))
+        pairs = torch.stack([source, source, others]), torch.stack([target, *drawn])
+        device = self.x.device
+        return pairs[0].T.to(device), pairs[1].T.to(device)
 
     def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         logits = model(self.x, self.graph, *self.pairs(epoch), edge_weight=self.edge_weight)
@@ -183,13 +190,6 @@ class LinkFeed:
 
     def summary(self, model: nn.Module) -> None:
         return None
-
-    def _with_negatives(
-        self, links: Tensor, number: int, rng: torch.Generator
-    ) -> tuple[Tensor, Tensor]:
-        source, target = links
-        drawn = self.non_edges.draw(source, number, rng)
-        return source, torch.cat([target[:, None], drawn], dim=1)
 
 
 def _targets(logits: Tensor) -> Tensor:
