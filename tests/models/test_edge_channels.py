@@ -160,6 +160,19 @@ def test_what_does_not_fit_is_refused_in_one_line() -> None:
         csnn(orthogonal="identity", scale="unit")
 
 
+def test_rows_are_in_the_order_of_the_entries_of_a_sparse_matrix() -> None:
+    """Otherwise every edge would silently have the features of another."""
+    x, edges, model = randn(4, F_IN), torch.tensor([[3, 0, 1], [0, 2, 1]]), csnn()
+    attr = randn(3, K)
+    raw = torch.sparse_coo_tensor(edges.flip(0), torch.ones(3), (4, 4), check_invariants=True)
+    want = model(x, edges, edge_attr=attr)
+    order = (edges[1] * 4 + edges[0]).argsort()  # row by row
+    assert_close(model(x, raw.coalesce(), edge_attr=attr[order]), want, **EXACT)
+    for call in (lambda: model(x, raw, edge_attr=attr), lambda: edge_means(raw, attr)):
+        with pytest.raises(ValueError, match=r"`edge_attr` is in the order of .* call .coalesce"):
+            call()
+
+
 def test_it_is_a_size_of_the_data_and_no_setting() -> None:
     assert "edge_channels" not in make_settings("csnn").__dataclass_fields__
     assert [name for name, info in MODELS.items() if info.edge_attr] == ["csnn", "csnn-random"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,7 +12,9 @@ from torch.testing import assert_close
 from train.small import graph_dataset, node_dataset, recipe, with_edge_features
 
 from coopsheaf.train.build import Rescaled, build_model
+from coopsheaf.train.loop import evaluate
 from coopsheaf.train.recipe import default_recipe
+from coopsheaf.train.run import load_run, make_feed, run_split
 
 
 class Given(nn.Module):
@@ -82,3 +85,15 @@ def test_a_model_that_cannot_use_features_of_edges_names_columns_and_models() ->
     many = replace(data, edge_attr=torch.ones(data.num_edges, 7), edge_names=tuple("abcdefg"))
     with pytest.raises(ValueError, match=r"\(columns a, b, c, d, e, \.\.\.\)"):
         build_model(default_recipe("gcn"), many)
+
+
+def test_many_graphs_whose_edges_have_features_are_trained_on_and_read_back(tmp_path: Path) -> None:
+    data = graph_dataset()
+    for graph in data.graphs:
+        graph.edge_attr = torch.rand(graph.edge_index.shape[1], 3)
+    _, result = run_split(recipe(epochs=2), replace(data), out=tmp_path)
+    again = load_run(tmp_path)
+    assert again.model.edge_channels == again.info["edge_channels"] == 3
+    feed = make_feed(replace(data), 0, again.recipe, torch.device("cpu"))
+    scores = evaluate(again.model, feed, again.task)
+    assert scores == pytest.approx(result.scores)

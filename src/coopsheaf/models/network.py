@@ -18,6 +18,8 @@ from torch_geometric.nn.resolver import activation_resolver
 
 from coopsheaf.checks import check_choice, check_int
 from coopsheaf.models.explained import EdgeMasks
+from coopsheaf.nn.edge_features import EdgeFeatures
+from coopsheaf.sheaves.edges import check_order
 from coopsheaf.sheaves.graph import Graph, as_weighted_graph
 from coopsheaf.tensor_checks import (
     check_batch,
@@ -155,7 +157,7 @@ class Network(nn.Module):
         batch: Tensor | None = None,
         batch_size: int | None = None,
         pe: Tensor | None = None,
-        edge_attr: Any = None,
+        edge_attr: EdgeFeatures | None = None,
     ) -> Tensor:
         x = self._check_x(x)
         graph, edge_weight = as_weighted_graph(edge_index, x.shape[0], edge_weight)
@@ -164,6 +166,8 @@ class Network(nn.Module):
         if pe is not None and self.pe_channels == 0:
             raise ValueError(f"`pe` must be None: {type(self).__name__} was built without pe")
         edge_attr = self.check_edge_attr(edge_attr, graph, x)
+        if edge_attr is not None:
+            check_order("edge_attr", edge_index)
         features = {} if edge_attr is None else {"edge_attr": edge_attr}
         if edge_weight is not None:
             _refuse_batch(edge_weight)

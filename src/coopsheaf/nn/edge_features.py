@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from coopsheaf.sheaves.edges import check_order
 from coopsheaf.sheaves.graph import Graph, as_graph
 from coopsheaf.sheaves.laplacian import sum_at
 from coopsheaf.tensor_checks import check_same, check_shape
@@ -66,6 +67,7 @@ def edge_means(edge_index: Tensor | Graph, edge_attr: Tensor) -> EdgeMeans:
             edges at the end of the list.
         edge_attr: ``(m, k)``.
     """
+    check_order("edge_attr", edge_index)
     graph = as_graph(edge_index)
     m = graph.num_edges
     check_shape("edge_attr", edge_attr, f"(m, k) with m = {m}", (m, None))

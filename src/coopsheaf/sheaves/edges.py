@@ -80,6 +80,17 @@ def join_weight(edges: Edges, edge_weight: Tensor | None) -> Tensor | None:
     return edge_weight
 
 
+def check_order(argument: str, edge_index: object) -> None:
+    """For rows that belong to edges: those of a sparse matrix are in the order of its entries."""
+    if not isinstance(edge_index, Tensor) or edge_index.layout != torch.sparse_coo:
+        return
+    if not edge_index.is_coalesced():
+        raise ValueError(
+            f"`{argument}` is in the order of the entries of `edge_index`, row by row; got a "
+            "sparse matrix whose entries may be in another order: call .coalesce()"
+        )
+
+
 def refuse_weight(edges: Edges) -> None:
     """For those who have no use for weights: all values of a matrix must be ones."""
     if edges.values is not None and not bool((edges.values == 1).all()):
