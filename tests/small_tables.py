@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from coopsheaf.data.errors import DataError
-from coopsheaf.data.tables.cells import Cells, NumberCells, TextCells, TimeCells
-from coopsheaf.data.tables.table import Table
+from coopsheaf.data.tables.reading.cells import Cells, NumberCells, TextCells, TimeCells
+from coopsheaf.data.tables.reading.table import Table
 
 Values = list[str] | np.ndarray
 

@@ -31,7 +31,7 @@ from torch.export import Dim, ExportedProgram
 
 import coopsheaf
 from coopsheaf.checks import check_choice
-from coopsheaf.data.tables.encoding import FeatureEncoder
+from coopsheaf.data.tables.columns.encoding import FeatureEncoder
 from coopsheaf.files import write_atomically
 from coopsheaf.sheaves.edge_list import EdgeList
 from coopsheaf.sheaves.kernels.diagonal import compose_inverse_sqrt
@@ -185,7 +185,7 @@ def _how_to_prepare(run: Run) -> list[str]:
         "a time column is its days since 1970 like a number, then sine and cosine of its place in "
         "the week (Monday first), the year (of 365.25 days) and, if `clock` says so, the day",
         "a categorical column is one column per category, then one for others, one for missing",
-        "hashed and words columns are as coopsheaf.data.tables.hashing says",
+        "hashed and words columns are as coopsheaf.data.tables.columns.hashing says",
         *steps,
     ]
 

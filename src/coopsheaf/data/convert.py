@@ -19,7 +19,7 @@ from coopsheaf.data.dataset import TASKS, NodeDataset, default_metric
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show
 from coopsheaf.data.splits import stratified_split
-from coopsheaf.data.tables.graph_objects import is_networkx
+from coopsheaf.data.tables.reading.graph_objects import is_networkx
 
 __all__ = ["from_arrays", "from_data", "from_networkx"]
 

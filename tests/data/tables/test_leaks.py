@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from small_tables import Values, table
 
 from coopsheaf.data.tables.leaks import find_leaks
-from coopsheaf.data.tables.targets import Targets
+from coopsheaf.data.tables.targets.reader import Targets
 
 RNG = np.random.default_rng(0)
 CLASSES = np.array([0, 1] * 20)

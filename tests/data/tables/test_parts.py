@@ -18,7 +18,7 @@ from coopsheaf.data.tables.parts import (
     make_parts,
     read_parts,
 )
-from coopsheaf.data.tables.targets import TargetReader, Targets
+from coopsheaf.data.tables.targets.reader import TargetReader, Targets
 
 WORDS = ["train", "TRAIN ", "Val", "valid", "validation", "test", "Testing", "", "training", "dev"]
 

@@ -17,7 +17,7 @@ from coopsheaf.data.dataset import (
 )
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.links import LinkDataset, split_links
-from coopsheaf.data.tables.cells import Ids
+from coopsheaf.data.tables.columns.encoding import FeatureEncoder
 from coopsheaf.data.tables.edges import (
     EdgeColumns,
     EdgeFacts,
@@ -27,14 +27,14 @@ from coopsheaf.data.tables.edges import (
     node_ids,
     read_edges,
 )
-from coopsheaf.data.tables.encoding import FeatureEncoder
-from coopsheaf.data.tables.graph_objects import GivenGraph
 from coopsheaf.data.tables.graph_tables import GraphRows, cut_graphs
-from coopsheaf.data.tables.inputs import OpenTable
 from coopsheaf.data.tables.parts import Parts
+from coopsheaf.data.tables.reading.cells import Ids
+from coopsheaf.data.tables.reading.graph_objects import GivenGraph
+from coopsheaf.data.tables.reading.inputs import OpenTable
+from coopsheaf.data.tables.reading.table import Table
 from coopsheaf.data.tables.schema import TableSchema
-from coopsheaf.data.tables.table import Table
-from coopsheaf.data.tables.targets import Targets
+from coopsheaf.data.tables.targets.reader import Targets
 
 
 @dataclass(frozen=True)

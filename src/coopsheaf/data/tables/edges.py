@@ -14,11 +14,11 @@ from torch import Tensor
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show
-from coopsheaf.data.tables.cells import Cells, Ids, TextCells, compact
-from coopsheaf.data.tables.dates import read_times
-from coopsheaf.data.tables.formats import read_numbers
-from coopsheaf.data.tables.inputs import OpenTable
-from coopsheaf.data.tables.table import Table, join_tables
+from coopsheaf.data.tables.columns.dates import read_times
+from coopsheaf.data.tables.columns.formats import read_numbers
+from coopsheaf.data.tables.reading.cells import Cells, Ids, TextCells, compact
+from coopsheaf.data.tables.reading.inputs import OpenTable
+from coopsheaf.data.tables.reading.table import Table, join_tables
 
 _WHOLE = re.compile(r"([+-]?\d+)\.0+")
 SEPARATOR = "\x1f"  # between a graph and a node of it

@@ -21,18 +21,18 @@ from coopsheaf.data.tables.assemble import (
     read_graph,
     say_graph,
 )
+from coopsheaf.data.tables.columns.encoding import FeatureEncoder
 from coopsheaf.data.tables.edges import EdgeColumns, edge_times, refuse_data_as_header
-from coopsheaf.data.tables.encoding import FeatureEncoder
-from coopsheaf.data.tables.graph_objects import GivenGraph
 from coopsheaf.data.tables.graph_tables import find_graph, read_graph_rows
-from coopsheaf.data.tables.inputs import OpenTable
 from coopsheaf.data.tables.leaks import find_leaks
 from coopsheaf.data.tables.options import TableOptions
 from coopsheaf.data.tables.parts import Parts, find_parts, make_parts
+from coopsheaf.data.tables.reading.graph_objects import GivenGraph
+from coopsheaf.data.tables.reading.inputs import OpenTable
+from coopsheaf.data.tables.reading.table import Table
 from coopsheaf.data.tables.roles import NODE, counts_rows, find_ends, find_id, say_ends
 from coopsheaf.data.tables.schema import TableSchema
-from coopsheaf.data.tables.table import Table
-from coopsheaf.data.tables.targets import TargetReader, Targets
+from coopsheaf.data.tables.targets.reader import TargetReader, Targets
 
 First = tuple[AnyDataset, TableSchema, list[str]]
 

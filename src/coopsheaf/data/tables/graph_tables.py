@@ -12,11 +12,11 @@ from torch_geometric.data import Data
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show
-from coopsheaf.data.tables.cells import Ids
 from coopsheaf.data.tables.edges import node_ids
-from coopsheaf.data.tables.inputs import OpenTable
+from coopsheaf.data.tables.reading.cells import Ids
+from coopsheaf.data.tables.reading.inputs import OpenTable
+from coopsheaf.data.tables.reading.table import Table
 from coopsheaf.data.tables.roles import counts_rows, find_id
-from coopsheaf.data.tables.table import Table
 
 GRAPH_NAMES = ("graph", "graph_id", "graphid")
 

@@ -25,10 +25,10 @@ import torch
 from numpy.typing import NDArray
 
 from coopsheaf.data.messages import show
-from coopsheaf.data.tables.cells import Cells
-from coopsheaf.data.tables.table import Table
-from coopsheaf.data.tables.targets import Targets
-from coopsheaf.data.tables.words import is_missing
+from coopsheaf.data.tables.reading.cells import Cells
+from coopsheaf.data.tables.reading.table import Table
+from coopsheaf.data.tables.reading.words import is_missing
+from coopsheaf.data.tables.targets.reader import Targets
 
 MIN_ROWS = 20
 FALSE_ALARMS = 1e-3

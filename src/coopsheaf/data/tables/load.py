@@ -11,12 +11,12 @@ from typing import Any
 
 from coopsheaf.data.dataset import GraphDataset
 from coopsheaf.data.links import AnyDataset
-from coopsheaf.data.tables.encoding import FeatureEncoder
+from coopsheaf.data.tables.columns.encoding import FeatureEncoder
 from coopsheaf.data.tables.first import read_first
-from coopsheaf.data.tables.given import open_given
-from coopsheaf.data.tables.inputs import OpenTable, Progress, open_table
 from coopsheaf.data.tables.later import read_later
 from coopsheaf.data.tables.options import TableOptions
+from coopsheaf.data.tables.reading.given import open_given
+from coopsheaf.data.tables.reading.inputs import OpenTable, Progress, open_table
 from coopsheaf.data.tables.schema import TableSchema
 
 

@@ -11,17 +11,17 @@ from torch import Tensor
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.links import AnyDataset
 from coopsheaf.data.messages import show
-from coopsheaf.data.tables.cells import Ids
+from coopsheaf.data.tables.columns.encoding import FeatureEncoder
 from coopsheaf.data.tables.edges import EdgeColumns, read_edges
-from coopsheaf.data.tables.encoding import FeatureEncoder
 from coopsheaf.data.tables.first import read_first
-from coopsheaf.data.tables.given import open_given
-from coopsheaf.data.tables.inputs import OpenTable, open_table
 from coopsheaf.data.tables.load import mark_reading
 from coopsheaf.data.tables.options import TableOptions
+from coopsheaf.data.tables.reading.cells import Ids
+from coopsheaf.data.tables.reading.given import open_given
+from coopsheaf.data.tables.reading.inputs import OpenTable, open_table
 from coopsheaf.data.tables.roles import SOURCE, TARGET, find_ends
 from coopsheaf.data.tables.schema import TableSchema
-from coopsheaf.data.tables.targets import TargetReader
+from coopsheaf.data.tables.targets.reader import TargetReader
 
 FILES = ("nodes", "edges", "graphs")
 # What runs kept before there was a schema: only what had been asked for.

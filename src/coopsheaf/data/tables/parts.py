@@ -19,12 +19,12 @@ from torch import Tensor
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show, show_list
 from coopsheaf.data.splits import stratified_split
-from coopsheaf.data.tables.cells import Cells
-from coopsheaf.data.tables.labels import where
-from coopsheaf.data.tables.table import Table
-from coopsheaf.data.tables.targets import Targets
-from coopsheaf.data.tables.truths import read_truths
-from coopsheaf.data.tables.words import is_missing
+from coopsheaf.data.tables.columns.truths import read_truths
+from coopsheaf.data.tables.reading.cells import Cells
+from coopsheaf.data.tables.reading.table import Table
+from coopsheaf.data.tables.reading.words import is_missing
+from coopsheaf.data.tables.targets.labels import where
+from coopsheaf.data.tables.targets.reader import Targets
 
 PARTS = {
     "train": 0, "training": 0,

@@ -8,9 +8,9 @@ from typing import Any
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show
-from coopsheaf.data.tables.encoding import FeatureEncoder
+from coopsheaf.data.tables.columns.encoding import FeatureEncoder
 from coopsheaf.data.tables.options import DUPLICATES, SELF_LOOPS, TABLE_TASKS
-from coopsheaf.data.tables.targets import TargetReader
+from coopsheaf.data.tables.targets.reader import TargetReader
 
 _TEXTS = ("id", "source", "edge_target", "weight", "time", "graph")
 _CHOICES = {"self_loops": SELF_LOOPS, "duplicates": DUPLICATES, "task": TABLE_TASKS}

@@ -1,0 +1,1 @@
+"""What columns mean: from cells to features, fitted once and applied again."""

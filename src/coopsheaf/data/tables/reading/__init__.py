@@ -1,0 +1,1 @@
+"""Tables in whatever form they come, opened and read: columns as they came."""

@@ -1,0 +1,121 @@
+"""Delimited text, Parquet and Arrow files through pyarrow. Imports it: ``inputs`` asks first."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+from pyarrow.feather import read_table as read_feather
+
+from coopsheaf.data.errors import DataError
+from coopsheaf.data.files import one_line
+from coopsheaf.data.tables.reading.arrow_cells import ArrowText, arrow_cells
+from coopsheaf.data.tables.reading.cells import Cells
+from coopsheaf.data.tables.reading.delimited import FoundLines, Header
+from coopsheaf.data.tables.reading.source import FREE_BYTES, MAX_RATIO, NotFast, Source, Tap
+from coopsheaf.data.tables.reading.table import Table
+
+BLOCK_BYTES = 8 << 20
+BATCH_ROWS = 1 << 18
+PARQUET = b"PAR1"
+
+
+def fast_chunks(source: Source, header: Header, names: Sequence[str], tap: Tap) -> Iterator[Table]:
+    """The texts of :func:`~coopsheaf.data.tables.reading.delimited.text_chunks`, or ``NotFast``."""
+    reading = pa_csv.ReadOptions(
+        column_names=list(header.names), skip_rows=header.line, block_size=BLOCK_BYTES
+    )
+    parsing = pa_csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True)
+    converting = pa_csv.ConvertOptions(
+        include_columns=list(names),
+        column_types=dict.fromkeys(header.names, pa.string()),
+        strings_can_be_null=False,
+    )
+    done = 0
+    try:
+        for batch in pa_csv.open_csv(pa.PythonFile(tap, "r"), reading, parsing, converting):
+            if not batch.num_rows:
+                continue
+            longest = max(pc.max(pc.binary_length(c)).as_py() for c in batch.columns)
+            if (
+                tap.nul
+                or tap.odd_quotes
+                or (tap.quotes and tap.spaces)
+                or longest > csv.field_size_limit()
+            ):
+                raise NotFast
+            columns = [_trimmed(column) if tap.spaces else column for column in batch.columns]
+            cells: dict[str, Cells] = {
+                name: ArrowText(pa.chunked_array([column]))
+                for name, column in zip(names, columns, strict=True)
+            }
+            lines = FoundLines(batch.num_rows, source, header, done, tap.plain_lines)
+            yield Table(source.name, cells, lines)
+            done += batch.num_rows
+    except (pa.ArrowInvalid, pa.ArrowKeyError):
+        raise NotFast from None
+    if not done or tap.quotes % 2:  # a quote that is never closed
+        raise NotFast
+
+
+def _trimmed(texts: Any) -> Any:
+    """Spaces after a separator do not count."""
+    return pc.utf8_ltrim(texts, characters=" ")
+
+
+@contextmanager
+def arrow_errors(name: str, kind: str) -> Iterator[None]:
+    """Whatever a damaged file makes pyarrow raise, as one line that names it."""
+    try:
+        yield
+    except DataError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError) as error:
+        raise DataError(f"{name} must be {kind}, as its name says; {one_line(error)}") from None
+
+
+def open_binary(source: Source) -> tuple[Any, tuple[str, ...]]:
+    """A function from names to batches of those columns of a Parquet or Arrow file, and all names.
+
+    Both kinds are told apart by their first bytes.
+    """
+    with arrow_errors(source.name, "a file that can be read"):
+        stream = pa.OSFile(source.path) if source.is_file else pa.BufferReader(source.whole())
+    if source.head(4) == PARQUET:
+        from pyarrow.parquet import ParquetFile
+
+        with arrow_errors(source.name, "a Parquet file"):
+            file = ParquetFile(stream, thrift_string_size_limit=2**27)
+            _check_size(source, stream.size(), file.metadata)
+            return partial(_parquet_batches, file), tuple(file.schema_arrow.names)
+    with arrow_errors(source.name, "an Arrow or Feather file"):
+        whole = read_feather(stream)
+        return lambda names: whole.select(list(names)).to_batches(), tuple(whole.column_names)
+
+
+def _parquet_batches(file: Any, names: Sequence[str]) -> Iterator[Any]:
+    return file.iter_batches(batch_size=BATCH_ROWS, columns=list(names))
+
+
+def _check_size(source: Source, stored: int, metadata: Any) -> None:
+    claimed = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+    if claimed > FREE_BYTES and claimed > MAX_RATIO * stored:
+        raise DataError(
+            f"{source.name} must not be more than {MAX_RATIO} times as large as its file; it has "
+            f"{stored} bytes and says that they become {claimed}"
+        )
+
+
+def batch_table(name: str, batch: Any, first_row: int) -> Table:
+    """Columns of pyarrow as a table whose rows are counted from 0."""
+    cells: dict[str, Cells] = {}
+    for column, values in zip(batch.schema.names, batch.columns, strict=True):
+        values = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+        cells |= arrow_cells(column, values, name)
+    return Table(name, cells, range(first_row, first_row + batch.num_rows), place="row")

@@ -1,0 +1,1 @@
+"""What is to be predicted: from cells to classes, labels and numbers."""
