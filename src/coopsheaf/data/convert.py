@@ -6,7 +6,9 @@ Nothing that is passed in is changed. A directed graph stays directed.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,12 +58,21 @@ def from_arrays(
 
 
 def from_data(
-    data: Data, *, task: str | None = None, seed: int = 0, name: str = "data"
+    data: Data,
+    *,
+    task: str | None = None,
+    seed: int = 0,
+    name: str = "data",
+    edge_features: bool = False,
 ) -> NodeDataset:
-    """A graph from a PyG ``Data`` with ``x``, ``edge_index`` and ``y``.
+    """A graph from a PyG ``Data`` with ``x``, ``edge_index`` and ``y``, its features as they are.
 
     ``edge_weight`` is used if it is there, and ``train_mask``, ``val_mask`` and ``test_mask``,
-    ``(n,)`` or ``(n, splits)``, if all three are. For ``y`` and ``task`` see :func:`from_arrays`.
+    ``(n,)`` or ``(n, splits)``, if all three are. For ``y`` and ``task`` see :func:`from_arrays`;
+    :func:`~coopsheaf.data.load_tables` takes a ``Data``, too, and standardises its columns.
+
+    Args:
+        edge_features: take ``edge_attr`` along, for networks that use features of edges.
     """
     for attribute in ("x", "edge_index", "y"):
         if getattr(data, attribute, None) is None:
@@ -72,7 +83,15 @@ def from_data(
     if weight is not None:
         weight = _weight("data.edge_weight", weight, edge_index.shape[1])
     masks = tuple(getattr(data, f"{part}_mask", None) for part in ("train", "val", "test"))
-    return _assemble(name, features, edge_index, weight, data.y, masks, task, seed)
+    dataset = _assemble(name, features, edge_index, weight, data.y, masks, task, seed)
+    attributes = getattr(data, "edge_attr", None)
+    if attributes is None:
+        return dataset
+    if not edge_features:
+        warnings.warn("`data.edge_attr` is not used: edge_features=True takes it", stacklevel=2)
+        return dataset
+    attributes = _tensor("data.edge_attr", attributes).float()
+    return replace(dataset, edge_attr=attributes.reshape(edge_index.shape[1], -1))
 
 
 def from_networkx(graph: Any, *, target: str | Sequence[str], **options: Any) -> NodeDataset:
