@@ -101,9 +101,10 @@ def test_of_equal_edges_the_first_counts() -> None:
     assert dataset.edge_weight is not None
     assert dataset.edge_weight.tolist() == [3, 4]
     # Undirected, 0 – 1 is one link, from time 0 on, and goes both ways with one weight.
-    dataset, rows, _ = split_links(x, edges, weight, time=time, undirected=True)
+    dataset, rows, notes = split_links(x, edges, weight, time=time, undirected=True)
     assert sorted(pairs(dataset.edge_index)) == [(0, 1), (1, 0)]
     assert rows.tolist() == [4, 4]
+    assert notes[1] == "2 edges have another weight than the first of their link, which counts"
 
 
 def test_self_loops_carry_messages_but_not_from_the_future() -> None:
@@ -131,7 +132,7 @@ def test_the_seed_decides_and_names_the_data() -> None:
         assert torch.equal(getattr(one, name), getattr(again, name)), name
     assert one.val.tolist() != other.val.tolist()
     sums = [of(**options).checksum for options in ({}, {"seed": 1}, {"time": TIME},
-        {"undirected": True}, {"negatives": 9}, {"ratios": (0.6, 0.2, 0.2)}, {"checksum": "abc"})]  # fmt: skip
+        {"undirected": True}, {"negatives": 9}, {"ratios": (0.6, 0.2, 0.2)}, {"metric": "ap"}, {"checksum": "abc"})]  # fmt: skip
     assert len(set(sums)) == len(sums)
     assert of().checksum == sums[0]
     changed = split_links(X + 1, EDGES).dataset
@@ -144,6 +145,15 @@ def test_a_small_graph_has_fewer_negatives() -> None:
     dataset, _, notes = split_links(torch.ones(6, 1), ring(6))
     assert dataset.val_negatives.shape == (1, 4)
     assert notes[-1] == "links are ranked against 4 non-edges each: no source has more"
+
+
+def test_few_non_edges_are_repeated_and_that_is_said() -> None:
+    hub = torch.stack([torch.zeros(15, dtype=torch.int64), torch.arange(1, 16)])
+    edges = torch.cat([ring(20), hub], dim=1)  # node 0 has no edge to the last four
+    dataset, _, notes = split_links(torch.ones(20, 1), edges, ratios=(0.2, 0.4, 0.4), negatives=5)
+    few = sum(int((pair[0] == 0).sum()) for pair in (dataset.val, dataset.test))
+    assert notes[-1] == f"{few} links have sources with fewer than 5 non-edges: these repeat"
+    assert set(dataset.val_negatives[dataset.val[0] == 0].flatten().tolist()) <= {16, 17, 18, 19}
 
 
 def test_links_of_nodes_that_know_everybody_are_left_out() -> None:

@@ -136,6 +136,23 @@ def test_an_evaluation_ranks_against_the_negatives_of_the_dataset() -> None:
     assert outputs["train"][0].shape == (dataset.train.shape[1], 1 + dataset.val_negatives.shape[1])
 
 
+def test_edge_weights_reach_the_network() -> None:
+    dataset = link_dataset()
+    weight = torch.rand(dataset.num_edges, generator=generator(5))
+    weighted = replace(dataset, edge_weight=weight)
+    model = build_model(recipe(), weighted).eval()
+    pairs = dataset.candidates("val")
+    with torch.no_grad():
+        wanted = model(dataset.x, dataset.edge_index, *pairs, edge_weight=weight)
+        without = model(dataset.x, dataset.edge_index, *pairs)
+    assert not torch.allclose(wanted, without)
+    feed = feed_of(weighted)
+    assert_close(feed.outputs(model)["val"][0], wanted)
+    ((logits, _),) = feed.steps(model, 0)
+    step = model(dataset.x, dataset.edge_index, *feed.pairs(0), edge_weight=weight)
+    assert_close(logits, step)
+
+
 @pytest.mark.parametrize(("model", "width"), [("csnn", 8), ("gcn", 32)])
 def test_a_planted_graph_is_learned(model: str, width: int) -> None:
     """Links of a ring lattice, hidden from the network, lead to nodes that are near."""

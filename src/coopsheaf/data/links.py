@@ -171,35 +171,38 @@ def split_links(
         _check_time(time, ends.shape[1])
     notes: list[str] = []
     rng = torch.Generator().manual_seed(seed)
-    links, loops = _distinct(ends, n, time, undirected, notes)
+    links, loops = _distinct(ends, n, edge_weight, time, undirected, notes)
     parts = _split(links, time, ratios, rng, notes)
     if time is not None:
         loops = loops[time[loops] <= time[parts["train"]].max()]
     edges, messages = _messages(ends, torch.cat([parts["train"], loops]).sort().values, undirected)
     pairs = {part: _both_ways(ends[:, rows], undirected) for part, rows in parts.items()}
     non_edges = NonEdges(_both_ways(ends[:, links], undirected), n)
-    drawn = {}
     for part in PARTS[1:]:
         pairs[part] = _with_non_edges(part, pairs[part], non_edges, notes)
-    most = max(int(non_edges.count[pairs[part][0]].max()) for part in PARTS[1:])
-    if most < negatives:
-        notes.append(f"links are ranked against {most} non-edges each: no source has more")
-    for part in PARTS[1:]:
-        drawn[f"{part}_negatives"] = non_edges.draw(pairs[part][0], min(negatives, most), rng)
-    how = {"time": time is not None, "undirected": undirected, "ratios": ratios, "seed": seed}
+    sources = {part: pairs[part][0] for part in PARTS[1:]}
+    number = _count_negatives(non_edges.count[torch.cat([*sources.values()])], negatives, notes)
+    drawn = {part: non_edges.draw(source, number, rng) for part, source in sources.items()}
+    how = {
+        "time": time is not None,
+        "undirected": undirected,
+        "ratios": ratios,
+        "negatives": negatives,
+        "seed": seed,
+        "metric": metric,
+    }
     dataset = LinkDataset(
         name=name,
         x=x,
         edge_index=messages,
         **pairs,
-        **drawn,
+        val_negatives=drawn["val"],
+        test_negatives=drawn["test"],
         undirected=undirected,
         metric=metric,
         node_ids=node_ids,
         edge_weight=None if edge_weight is None else edge_weight[edges],
-        checksum=_digest(
-            checksum or _hash_tensors(x, ends, edge_weight, time), how | {"negatives": negatives}
-        ),
+        checksum=_digest(checksum or _hash_tensors(x, ends, edge_weight, time), how),
         processing=processing or Processing(direction="undirected" if undirected else "stored"),
         remark=remark,
     )
@@ -240,7 +243,12 @@ def _check_time(time: Tensor, m: int) -> None:
 
 
 def _distinct(
-    ends: Tensor, n: int, time: Tensor | None, undirected: bool, notes: list[str]
+    ends: Tensor,
+    n: int,
+    weight: Tensor | None,
+    time: Tensor | None,
+    undirected: bool,
+    notes: list[str],
 ) -> tuple[Tensor, Tensor]:
     """Where each link and each self-loop is listed first, in time or else in the list."""
     source, target = ends
@@ -256,7 +264,15 @@ def _distinct(
     key, place = key[order].sort(stable=True)
     first = torch.ones_like(key, dtype=torch.bool)
     first[1:] = key[1:] != key[:-1]
-    rows = order[place[first]].sort().values
+    rows, every = order[place[first]], order[place]
+    if weight is not None:
+        other = weight[every] != weight[rows[first.cumsum(0) - 1]]
+        if other.any():
+            notes.append(
+                f"{int(other.sum()):,} edges have another weight than the first of their link, "
+                "which counts"
+            )
+    rows = rows.sort().values
     loop = source[rows] == target[rows]
     if loop.any():
         notes.append(f"{int(loop.sum()):,} self-loops are never asked for")
@@ -332,6 +348,17 @@ def _with_non_edges(part: str, pairs: Tensor, non_edges: NonEdges, notes: list[s
     if lost:
         notes.append(f"{lost:,} links of {part} are left out: their sources have no non-edges")
     return pairs[:, known]
+
+
+def _count_negatives(available: Tensor, wanted: int, notes: list[str]) -> int:
+    """How many non-edges each link is ranked against, if its source has ``available``, ``(k,)``."""
+    number = min(wanted, int(available.max()))
+    if number < wanted:
+        notes.append(f"links are ranked against {number} non-edges each: no source has more")
+    few = int((available < number).sum())
+    if few:
+        notes.append(f"{few:,} links have sources with fewer than {number} non-edges: these repeat")
+    return number
 
 
 def _digest(checksum: str, how: dict[str, object]) -> str:

@@ -64,10 +64,9 @@ class LinkDecoder(nn.Module):
 
     def ends(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """What every node is as a source and as a target of links, ``(n, c)`` each."""
-        start = self.source(z) / self.channels**0.5
-        if self.target is not None:
-            return start, self.target(z)
-        return start, self.source(z) * self.diagonal
+        start = self.source(z)
+        end = start * self.diagonal if self.target is None else self.target(z)
+        return start / self.channels**0.5, end
 
     def score(self, ends: tuple[Tensor, Tensor], source: Tensor, target: Tensor) -> Tensor:
         """The scores of pairs, a bounded number of them at a time, forward and backward."""
