@@ -192,6 +192,7 @@ def links_dataset(
         name=read.name,
         node_ids=tuple(read.ids.texts),
         checksum=read.checksum,
+        processing=_processing(schema),
     )
     return split.dataset, list(split.notes)
 
