@@ -111,6 +111,17 @@ def test_imports_point_up_the_list(path: Path) -> None:
             assert own in READERS_OF_THE_ZOO, f"{name} imports {other}"
 
 
+@pytest.mark.parametrize("room", ["reading", "columns", "targets"])
+def test_tables_are_read_before_they_mean_anything(room: str) -> None:
+    """Inside of ``data/tables``: cells, then features, then targets, then whole graphs."""
+    order = ["reading", "columns", "targets"]
+    allowed = tuple(f"coopsheaf.data.tables.{name}" for name in order[: order.index(room) + 1])
+    for path in (ROOT / "data" / "tables" / room).glob("*.py"):
+        for other in imported(ast.parse(path.read_text(encoding="utf-8"))):
+            if other.startswith("coopsheaf.data.tables"):
+                assert other.startswith(allowed), f"{path.name} imports {other}"
+
+
 @pytest.mark.parametrize("path", [*MODULES, *BESIDE], ids=lambda path: "/".join(path.parts[-3:]))
 def test_no_file_is_long(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 420
