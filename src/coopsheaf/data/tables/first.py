@@ -29,8 +29,8 @@ from coopsheaf.data.tables.options import TableOptions
 from coopsheaf.data.tables.parts import Parts, find_parts, make_parts
 from coopsheaf.data.tables.reading.graph_objects import GivenGraph
 from coopsheaf.data.tables.reading.inputs import OpenTable
-from coopsheaf.data.tables.reading.table import Table
-from coopsheaf.data.tables.roles import NODE, counts_rows, find_ends, find_id, say_ends
+from coopsheaf.data.tables.reading.table import NODE, Table
+from coopsheaf.data.tables.roles import counts_rows, find_ends, find_id, say_ends
 from coopsheaf.data.tables.schema import TableSchema
 from coopsheaf.data.tables.targets.reader import TargetReader, Targets
 

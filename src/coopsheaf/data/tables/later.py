@@ -22,7 +22,8 @@ from coopsheaf.data.tables.graph_tables import read_graph_rows
 from coopsheaf.data.tables.parts import Parts, later_parts
 from coopsheaf.data.tables.reading.graph_objects import GivenGraph
 from coopsheaf.data.tables.reading.inputs import OpenTable
-from coopsheaf.data.tables.roles import NODE, SOURCE, TARGET, find_ends, find_id, say_ends
+from coopsheaf.data.tables.reading.table import NODE, SOURCE, TARGET
+from coopsheaf.data.tables.roles import find_ends, find_id, say_ends
 from coopsheaf.data.tables.schema import TableSchema
 from coopsheaf.data.tables.targets.reader import Targets
 

@@ -19,7 +19,8 @@ from coopsheaf.data.tables.options import TableOptions
 from coopsheaf.data.tables.reading.cells import Ids
 from coopsheaf.data.tables.reading.given import open_given
 from coopsheaf.data.tables.reading.inputs import OpenTable, open_table
-from coopsheaf.data.tables.roles import SOURCE, TARGET, find_ends
+from coopsheaf.data.tables.reading.table import SOURCE, TARGET
+from coopsheaf.data.tables.roles import find_ends
 from coopsheaf.data.tables.schema import TableSchema
 from coopsheaf.data.tables.targets.reader import TargetReader
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show, show_list
+from coopsheaf.data.tables.reading.table import NODE, SOURCE, TARGET
 
 ID_NAMES = ("id", "node", "node_id", "nodeid", "node id")
 # Source before target. Of knowledge graphs, head before tail.
@@ -25,8 +26,6 @@ END_NAMES = (
     ("from_id", "to_id"),
     ("from_node", "to_node"),
 )
-# Tables that are made of a graph have these columns: nobody has to look for them.
-NODE, SOURCE, TARGET = "<node>", "<source>", "<target>"
 _ROW_NUMBERS = re.compile(r"(?:unnamed: ?\d+)?", re.IGNORECASE)
 
 

@@ -19,8 +19,7 @@ from coopsheaf.data.tables.reading.graph_objects import (
 )
 from coopsheaf.data.tables.reading.inputs import MemoryTable, Progress, open_table
 from coopsheaf.data.tables.reading.source import STANDARD_INPUT
-from coopsheaf.data.tables.reading.table import Table
-from coopsheaf.data.tables.roles import NODE
+from coopsheaf.data.tables.reading.table import NODE, Table
 
 
 def open_given(nodes: Any, edges: Any, progress: Progress | None = None) -> GivenGraph:

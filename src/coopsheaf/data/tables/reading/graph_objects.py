@@ -16,8 +16,7 @@ from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show
 from coopsheaf.data.tables.reading.cells import Cells, NumberCells, TextCells, cells_of
 from coopsheaf.data.tables.reading.inputs import MemoryTable, OpenTable
-from coopsheaf.data.tables.reading.table import Table
-from coopsheaf.data.tables.roles import NODE, SOURCE, TARGET
+from coopsheaf.data.tables.reading.table import NODE, SOURCE, TARGET, Table
 
 
 @dataclass(frozen=True)

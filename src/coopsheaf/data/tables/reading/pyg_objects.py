@@ -19,8 +19,7 @@ from coopsheaf.data.tables.reading.graph_objects import (
     numbered_nodes,
 )
 from coopsheaf.data.tables.reading.inputs import MemoryTable
-from coopsheaf.data.tables.reading.table import Table
-from coopsheaf.data.tables.roles import NODE
+from coopsheaf.data.tables.reading.table import NODE, Table
 
 _STRIDED = torch.strided
 USED = ("x", "edge_index", "edge_weight", "edge_attr", "y")

@@ -11,6 +11,9 @@ from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show, show_list, show_path
 from coopsheaf.data.tables.reading.cells import Cells, join_cells
 
+# Columns of tables that are made of a graph: nobody has to look for ids and ends there.
+NODE, SOURCE, TARGET = "<node>", "<source>", "<target>"
+
 
 @dataclass(frozen=True)
 class Table:
