@@ -12,6 +12,7 @@ from coopsheaf.data.own import OPTIONS, read_own_again
 from coopsheaf.data.pack import PREFIX
 from coopsheaf.data.registry import load_dataset
 from coopsheaf.data.tables import load_tables
+from coopsheaf.train.beside import check_near, without_their_content
 from coopsheaf.train.recipe import DataConfig
 from coopsheaf.train.run import Run
 from coopsheaf.train.run_info import CheckpointError
@@ -67,6 +68,7 @@ def run_data(
                 f"this run was trained on {run.info['dataset']}, not on tables: it cannot read "
                 "--nodes and --edges"
             )
+        encoder = _stored_encoder(run)
         data = load_tables(
             nodes,
             edges,
@@ -76,24 +78,56 @@ def run_data(
             edge_target=tables["edge_target"],
             weight=tables["weight"],
             task=run.task.kind,
-            encoder=FeatureEncoder.from_json(run.info["encoder"]),
+            encoder=encoder,
             class_names=run.class_names,
             undirected=tables["undirected"],
         )
-        return RunData(data.dataset, 0, tuple(data.notes))
-    if tables is not None:
-        dataset: NodeDataset | GraphDataset = read_own_again(tables)
-    else:
-        where = data_dir or run.info.get("data_dir")
-        packed = run.recipe.data.name.startswith(PREFIX)
-        name = run.recipe.data.name if packed else run.info["dataset"]
-        dataset = load_dataset(name, where, **run.info["processing"])
+        return RunData(data.dataset, 0, (*run.notes, *data.notes))
+    dataset = _own_tables_again(run, tables, data_dir) if tables else _by_name(run, data_dir)
     if dataset.checksum != run.info["dataset_checksum"]:
         raise CheckpointError(
             f"the data of this run has changed since (checksum {dataset.checksum[:12]}, then "
             f"{run.info['dataset_checksum'][:12]}); give the tables with --nodes and --edges"
         )
-    return RunData(dataset, run.info["split"])
+    return RunData(dataset, run.info["split"], run.notes)
+
+
+def _own_tables_again(run: Run, tables: dict[str, Any], data_dir: Path | None) -> NodeDataset:
+    """The tables that a run was trained on, from where they were then."""
+    named = [tables["nodes"], tables["edges"]]
+    if None in named:
+        raise CheckpointError(
+            "the tables that this run was trained on came through a pipe; give them with --nodes "
+            "and --edges"
+        )
+    paths = [Path(name) for name in named]
+    if run.folder is not None:
+        for path in paths:
+            check_near(path, run.folder, data_dir, "the table")
+    with without_their_content(paths):
+        return read_own_again(tables)
+
+
+def _by_name(run: Run, data_dir: Path | None) -> NodeDataset | GraphDataset:
+    """The dataset or pack that a run was trained on."""
+    name = run.info["dataset"]
+    if run.recipe.data.name.startswith(PREFIX):
+        name = run.recipe.data.name
+        if run.folder is not None:
+            check_near(Path(name.removeprefix(PREFIX)), run.folder, data_dir, "the pack")
+    where = data_dir or run.info.get("data_dir")
+    return load_dataset(name, where, **run.info["processing"])
+
+
+def _stored_encoder(run: Run) -> FeatureEncoder:
+    """How the run's tables were encoded; it must not make more columns than the network takes."""
+    encoder = FeatureEncoder.from_json(run.info["encoder"])
+    if encoder.num_features > run.info["in_channels"]:
+        raise CheckpointError(
+            f"run.json: its encoder must make {run.info['in_channels']} features, as many as the "
+            f"network takes; it makes {encoder.num_features}"
+        )
+    return encoder
 
 
 def _stored_tables(run: Run) -> dict[str, Any] | None:

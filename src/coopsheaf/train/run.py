@@ -17,10 +17,12 @@ import torch_geometric
 from torch import nn
 
 import coopsheaf
-from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.config import to_mapping
+from coopsheaf.data.dataset import GraphDataset, NodeDataset, Processing
 from coopsheaf.files import write_json
 from coopsheaf.memory import forget_peak, peak_bytes
 from coopsheaf.models.registry import find_model
+from coopsheaf.schema import brief
 from coopsheaf.train.build import Rescaled, build_model, build_network
 from coopsheaf.train.checkpoint import load_tensors, save_tensors
 from coopsheaf.train.feed import Feed, GraphFeed, NodeFeed
@@ -29,7 +31,9 @@ from coopsheaf.train.loop import EpochReport, FitResult, fit, train_dtype
 from coopsheaf.train.order import derive_seed
 from coopsheaf.train.recipe import Recipe, recipe_from_mapping
 from coopsheaf.train.run_info import FORMAT, CheckpointError, read_run_info
+from coopsheaf.train.run_schema import check_info, check_recipe
 from coopsheaf.train.task import Task
+from coopsheaf.train.weights import load_network
 from coopsheaf.train.world import ProcessLost, World, is_lost, make_fabric
 
 # What cuts a graph into batches stands above this room and is imported when a recipe asks for it:
@@ -47,6 +51,8 @@ class Run:
         task: its task.
         class_names: names of its classes or labels.
         info: the whole of ``run.json``.
+        folder: where it was read from; what lies beside it may be read too.
+        notes: what reading it had to say, one line each.
     """
 
     model: nn.Module
@@ -54,6 +60,8 @@ class Run:
     task: Task
     class_names: tuple[str, ...]
     info: dict[str, Any] = field(repr=False)
+    folder: Path | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def scores(self) -> dict[str, float]:
@@ -336,43 +344,44 @@ def versions() -> dict[str, str]:
 
 
 def load_run(folder: Path) -> Run:
-    """Read a finished run back; nothing in its files is executed."""
+    """Read a finished run back; nothing in its files is executed.
+
+    Whoever made the folder is not trusted: types, bounds and sizes are compared before they are
+    used. What is not known here is in the run's ``notes``.
+    """
     info = read_run_info(folder)
     if info.get("status") != "finished":
         raise CheckpointError(
-            f"{folder}: the run has not ended (status {info.get('status')!r}); "
+            f"{folder}: the run has not ended (status {brief(info.get('status'))}); "
             "continue it with --resume"
         )
     try:
+        notes = check_info(info)
         recipe = recipe_from_mapping(info["recipe"], f"{folder / 'run.json'}")
-        find_model(recipe.model_name)
-        model = build_network(
-            recipe,
-            info["in_channels"],
-            info["out_channels"],
-            graph_level=info["level"] == "graph",
-            task=info["task"],
+        notes += check_recipe(info, recipe)
+        Processing(**info["processing"])
+        model = load_network(
+            folder / "model.safetensors",
+            info["identity"],
+            to_mapping(recipe.model),
+            lambda: _rebuild(recipe, info),
         )
-        task = Task(info["task"], info["metric"])
-        names = tuple(str(name) for name in info["class_names"])
-        identity = info["identity"]
-        read_result(info)
-        for key in ("dataset", "dataset_checksum", "processing", "split"):
-            info[key]
-    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error).split("\n")[0]
+    except CheckpointError:
+        raise
+    except (AttributeError, MemoryError, OverflowError, RuntimeError, TypeError, ValueError) as e:
+        reason = (str(e) or type(e).__name__).split("\n")[0]
         raise CheckpointError(f"{folder / 'run.json'}: not a run of coopsheaf ({reason})") from None
-    tensors, meta = load_tensors(folder / "model.safetensors")
-    if meta.get("identity") != identity:
-        raise CheckpointError(
-            f"{folder / 'model.safetensors'}: belongs to another run than run.json beside it"
-        )
-    try:
-        model.load_state_dict(tensors)
-    except RuntimeError as error:
-        lines = [line.strip() for line in str(error).splitlines()]
-        raise CheckpointError(
-            f"{folder / 'model.safetensors'}: does not fit the model in run.json ({lines[1]})"
-        ) from None
     model.eval()
-    return Run(model, recipe, task, names, info)
+    task, names = Task(info["task"], info["metric"]), tuple(info["class_names"])
+    return Run(model, recipe, task, names, info, folder, notes)
+
+
+def _rebuild(recipe: Recipe, info: dict[str, Any]) -> nn.Module:
+    """The network that a run was trained with, with whatever parameters come."""
+    return build_network(
+        recipe,
+        info["in_channels"],
+        info["out_channels"],
+        graph_level=info["level"] == "graph",
+        task=info["task"],
+    )
