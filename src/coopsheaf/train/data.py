@@ -12,6 +12,7 @@ from coopsheaf.data.own import OPTIONS, read_own_again
 from coopsheaf.data.pack import PREFIX
 from coopsheaf.data.registry import load_dataset
 from coopsheaf.data.tables import load_tables
+from coopsheaf.schema import brief
 from coopsheaf.train.beside import check_near, without_their_content
 from coopsheaf.train.recipe import DataConfig
 from coopsheaf.train.run import Run
@@ -89,6 +90,7 @@ def run_data(
             f"the data of this run has changed since (checksum {dataset.checksum[:12]}, then "
             f"{run.info['dataset_checksum'][:12]}); give the tables with --nodes and --edges"
         )
+    _check_fit(run, dataset)
     return RunData(dataset, run.info["split"], run.notes)
 
 
@@ -117,6 +119,23 @@ def _by_name(run: Run, data_dir: Path | None) -> NodeDataset | GraphDataset:
             check_near(Path(name.removeprefix(PREFIX)), run.folder, data_dir, "the pack")
     where = data_dir or run.info.get("data_dir")
     return load_dataset(name, where, **run.info["processing"])
+
+
+def _check_fit(run: Run, dataset: NodeDataset | GraphDataset) -> None:
+    """What a run says of its outputs has to be true of the data that it names."""
+    graphs = isinstance(dataset, GraphDataset)
+    if graphs != (run.info["level"] == "graph"):
+        kind = "graphs" if graphs else "nodes"
+        raise CheckpointError(f"run.json: level must fit its data, {kind}; got {run.info['level']}")
+    facts: dict[str, Any] = {"task": dataset.task, "out_channels": dataset.out_channels}
+    if run.info.get("tables"):  # the names of a dataset by name are ours, and may be spelled anew
+        facts["class_names"] = list(dataset.class_names)
+    for key, value in facts.items():
+        if run.info[key] != value:
+            raise CheckpointError(
+                f"run.json: {key} must be that of the data it names, {brief(value)}; got "
+                f"{brief(run.info[key])}"
+            )
 
 
 def _stored_encoder(run: Run) -> FeatureEncoder:

@@ -7,7 +7,7 @@ import os
 import platform
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -292,7 +292,8 @@ def _discard(out: Path) -> None:
 
 def read_result(info: dict[str, Any]) -> FitResult:
     """The result in ``run.json``; JSON has no NaN, so null stands for it."""
-    values = dict(info["result"])
+    names = {item.name for item in fields(FitResult)}
+    values = {key: value for key, value in info["result"].items() if key in names}
     values["scores"] = {part: _number(score) for part, score in values["scores"].items()}
     values["history"] = [[_number(value) for value in row] for row in values["history"]]
     return FitResult(**values)
@@ -366,6 +367,8 @@ def load_run(folder: Path) -> Run:
             to_mapping(recipe.model),
             lambda: _rebuild(recipe, info),
         )
+        if info["parameters"] != (count := sum(p.numel() for p in model.parameters())):
+            raise ValueError(f"parameters must be {count}; got {info['parameters']}")
     except CheckpointError:
         raise
     except (AttributeError, MemoryError, OverflowError, RuntimeError, TypeError, ValueError) as e:

@@ -189,5 +189,5 @@ def _unknown(where: str, names: list[str]) -> list[str]:
         return []
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return [
-        f"{where}: keys that this version does not know are left out: {', '.join(names[:5])}{more}"
+        f"{where}: keys that this version does not know are not used: {', '.join(names[:5])}{more}"
     ]
