@@ -42,6 +42,12 @@ def brief(value: Any, limit: int = 60) -> str:
     return shown if len(shown) <= limit else shown[: limit - 3] + "..."
 
 
+def brief_text(text: str, limit: int = 200) -> str:
+    """A message on one line of reasonable length, without letters that cannot be printed."""
+    line = "".join(c if c.isprintable() else " " for c in text)
+    return line if len(line) <= limit else line[: limit - 3] + "..."
+
+
 def kind(rule: str, holds: Callable[[Any], bool]) -> Kind:
     """The kind of the values for which ``holds`` is true."""
     return lambda value: None if holds(value) else Fault("", rule, value)
