@@ -155,14 +155,28 @@ def forge(folder: Path, **changes: object) -> None:
     path.write_text(json.dumps({**meta, **changes}))
 
 
+ENTRY = {"sha256": "", "bytes": 0, "shape": [1], "dtype": "float32"}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"format": "other"}, "meta.json: not a pack of coopsheaf"),
         ({"version": 2}, "meta.json: must be of version 1; got 2"),
-        ({"files": []}, "meta.json: must list the files"),
+        (
+            {"files": []},
+            "meta.json: not a pack of coopsheaf .files must be an object; got a list of 0",
+        ),
         ({"files": {}}, r"not a pack of coopsheaf \(it lacks 'by_target_ptr'\)"),
-        ({"files": {"../x.npy": {}}}, "a name must not hold a path; got '../x.npy'"),
+        ({"files": {"../x.npy": ENTRY}}, "a name must not hold a path; got '../x.npy'"),
+        ({"files": {"x.npy": {}}}, "it lacks 'sha256'"),
+        ({"files": {"x.npy": {**ENTRY, "shape": [-1]}}}, r"files.x.npy.shape\[0\] must be a whole"),
+        ({"files": {"x.npy": {**ENTRY, "bytes": "1"}}}, "files.x.npy.bytes must be a whole number"),
+        ({"name": 5}, "name must be text"),
+        ({"node_ids": [1, 2]}, r"node_ids\[0\] must be text"),
+        ({"node_ids": ["only one"]}, "node_ids must be 42 names or none"),
+        ({"class_names": ["only one"], "task": "multiclass"}, "y must be from -1 to 0"),
+        ({"task": "regression"}, "y must be real numbers"),
         ({"name": "../../x"}, "a name must not hold a path"),
         ({"task": "guessing"}, "`task` must be one of"),
         ({"processing": {"direction": "up"}}, "`direction` must be one of"),
