@@ -6,6 +6,7 @@ import ctypes
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -144,6 +145,9 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
     part = target.with_name(f".{target.name}.part")
     try:
         with part.open("wb") as stream:
+            if sys.platform != "win32":
+                with suppress(OSError):
+                    _try_lock(stream.fileno())  # it is nobody's but ours
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -214,8 +218,9 @@ def sweep_drafts(target: Path) -> None:
     if old.is_dir() and not target.exists():
         old.replace(target)
     with suppress(OSError):
+        draft = re.compile(rf"\.{re.escape(target.name)}\.\w{{8}}\.part")
         for entry in list(os.scandir(target.parent)):
-            if entry.name.startswith(f".{target.name}.") and entry.name.endswith(".part"):
+            if draft.fullmatch(entry.name):
                 _remove_if_abandoned(entry.path)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -46,11 +47,31 @@ class Predictions:
         for node, value, row in zip(self.ids, self.values, shares, strict=True):
             yield [node, str(value), *(f"{share:.6f}" for share in row)]
 
-    def to_csv(self) -> str:
-        """The rows as comma-separated text."""
+    def to_csv(self, *, raw: bool = False) -> str:
+        """The rows as comma-separated text.
+
+        Args:
+            raw: every text as it is. Otherwise one that a spreadsheet would run as a formula has an
+                apostrophe before it.
+        """
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(self.rows())
+        rows = self.rows() if raw else (list(map(shield, row)) for row in self.rows())
+        csv.writer(text, lineterminator="\n").writerows(rows)
         return text.getvalue()
+
+    @property
+    def num_shielded(self) -> int:
+        """The number of cells that :meth:`to_csv` puts an apostrophe before."""
+        return sum(shield(cell) != cell for row in self.rows() for cell in row)
+
+
+def shield(cell: str) -> str:
+    """A cell that no spreadsheet runs: numbers and words as they are, formulas as text."""
+    return f"'{cell}" if cell.startswith(_FORMULAS) and not _NUMBER.fullmatch(cell) else cell
+
+
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NUMBER = re.compile(r"[+-]?(inf|nan|(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?)")
 
 
 def predict(run: Run, dataset: NodeDataset | GraphDataset) -> Predictions:

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from coopsheaf import Graph
+from coopsheaf.data import pack
 from coopsheaf.data.dataset import NodeDataset, Processing
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.pack import PackedDataset, prepared_graph, read_pack, write_pack
@@ -101,6 +102,26 @@ def test_nothing_is_overwritten(folder: Path) -> None:
     with pytest.raises(DataError, match="exists already; choose another"):
         write_pack(DATASETS["directed"], other, force=True)
     assert (other / "thesis.txt").exists()
+
+
+def test_a_pack_that_is_replaced_while_it_is_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The description is that of the old one, the files are the new ones: it is read again."""
+    new = replace(DATASETS["minesweeper"], name="new", x=DATASETS["minesweeper"].x + 1)
+    read, times = pack.read_meta, []
+
+    def read_and_replace(path: Path) -> dict:
+        meta = read(path)
+        if not times:
+            write_pack(new, folder, force=True)
+        times.append(path)
+        return meta
+
+    monkeypatch.setattr(pack, "read_meta", read_and_replace)
+    packed = read_pack(folder)
+    assert packed.name == "new"
+    assert torch.equal(packed.x, new.x)
 
 
 def test_a_pack_that_cannot_be_finished_leaves_nothing(

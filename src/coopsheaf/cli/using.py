@@ -48,8 +48,13 @@ def predict(command: args.Predict) -> int:
     if isinstance(dataset, GraphDataset):
         raise ValueError(f"{command.run}: predicts whole graphs; predict takes node tasks only")
     predictions = predict_nodes(run, dataset)
-    write_atomically(command.output, predictions.to_csv().encode())
+    write_atomically(command.output, predictions.to_csv(raw=command.raw).encode())
     show.say(f"{len(predictions.ids)} predictions: {command.output}")
+    if not command.raw and (count := predictions.num_shielded):
+        show.say(
+            f"{count} cells begin as formulas do, with = + - or @: they are written with ' before "
+            "them, so that no spreadsheet runs them; --raw writes them as they are"
+        )
     return 0
 
 
