@@ -15,6 +15,7 @@ from coopsheaf.schema import (
     each,
     find_fault,
     keys,
+    kind,
     many,
     number,
     one_of,
@@ -86,6 +87,17 @@ OPTIONAL: dict[str, Kind] = {
     "estimator": an_object,
 }
 
+# Of a fit under way: `state.safetensors`. Its JSON may have NaN and infinities.
+_real = kind("a number", lambda v: type(v) in (int, float))
+STATE: dict[str, Kind] = {
+    "epoch": whole(),
+    "best_epoch": whole(),
+    "best": each(_real),
+    "seconds": number,
+    "history": many(many(_real, most=100)),
+    "plateau": an_object,
+}
+
 _column, _columns = or_null(text), many(text)
 TABLES: dict[str, Kind] = {
     "nodes": or_null(text),  # null: it came through a pipe and is nowhere now
@@ -121,6 +133,15 @@ def check_info(info: Mapping[str, Any]) -> tuple[str, ...]:
         *_unknown("run.json", unknown_keys(info, REQUIRED, OPTIONAL)),
         *_unknown("result in run.json", unknown_keys(info["result"], RESULT)),
     )
+
+
+def check_state(meta: Mapping[str, Any]) -> None:
+    """Check what ``state.safetensors`` says beside its tensors; the first fault is an error."""
+    fault = find_fault(meta, keys({"state": keys(STATE), "rates": many(number)}))
+    if fault is None and (unknown := unknown_keys(meta["state"], STATE)):
+        fault = f"state has {unknown[0]}, which this version does not know"
+    if fault is not None:
+        raise ValueError(fault)
 
 
 def check_recipe(info: Mapping[str, Any], recipe: Recipe) -> tuple[str, ...]:
