@@ -238,7 +238,7 @@ def rewrite(folder: Path, name: str, array: np.ndarray, *, pickled: bool = False
 
 def test_pickled_arrays_are_refused(folder: Path) -> None:
     rewrite(folder, "y", np.array([{"a": 1}] * 42, dtype=object), pickled=True)
-    with pytest.raises(DataError, match=r"y\.npy: not a readable array"):
+    with pytest.raises(DataError, match=r"y\.npy: must be a readable array"):
         read_pack(folder)
 
 

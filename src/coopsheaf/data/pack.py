@@ -22,6 +22,7 @@ from coopsheaf.data.dataset import NodeDataset, Processing
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import checksum, one_line
 from coopsheaf.data.pack_checks import check_arrays
+from coopsheaf.data.tensors import reading
 from coopsheaf.files import draft_folder, sweep_drafts, write_json
 from coopsheaf.schema import Kind, each, find_fault, keys, many, read_json, text, whole
 from coopsheaf.sheaves.graph import CSR, Graph
@@ -225,13 +226,10 @@ def _map(path: Path, entry: dict[str, Any]) -> Tensor:
             raise DataError(f"{path}: damaged, or of another pack (its checksum differs)")
         # Copy on write: PyTorch wants memory that it could write to.
         mode: Any = "c" if math.prod(entry["shape"]) else None  # an empty file cannot be mapped
-        array = np.load(path, mmap_mode=mode, allow_pickle=False)
+        with reading(path, "a readable array"):  # a header that does not parse may raise anything
+            array = np.load(path, mmap_mode=mode, allow_pickle=False)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (EOFError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{path}: not a readable array ({one_line(error)})") from None
     if list(array.shape) != entry["shape"] or str(array.dtype) != entry["dtype"]:
         raise DataError(
             f"{path}: must hold {entry['dtype']} of shape {entry['shape']}; "

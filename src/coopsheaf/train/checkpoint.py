@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from coopsheaf.files import write_atomically
+from coopsheaf.schema import brief_text
 from coopsheaf.train.run_info import CheckpointError
 
 
@@ -76,7 +77,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
     except FileNotFoundError:
         raise CheckpointError(f"{path}: there is no such checkpoint") from None
     except (SafetensorError, OSError, ValueError, RecursionError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = brief_text(str(error) or type(error).__name__)
         raise CheckpointError(f"{path}: not a readable safetensors file ({reason})") from None
 
 

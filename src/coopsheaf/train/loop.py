@@ -16,6 +16,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from coopsheaf.data.dataset import PARTS
 from coopsheaf.memory import ease_memory
+from coopsheaf.schema import brief_text
 from coopsheaf.train.checkpoint import load_tensors, pack, save_tensors, unpack
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.engine import Engine
@@ -362,6 +363,6 @@ def _restore(
         if "cuda" in drawn and torch.cuda.is_available():
             torch.cuda.set_rng_state(drawn["cuda"])
     except (AttributeError, LookupError, TypeError, ValueError, RuntimeError) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
+        reason = brief_text((str(error) or type(error).__name__).split("\n")[0])
         raise CheckpointError(f"{path}: does not fit this model ({reason})") from None
     return state, best

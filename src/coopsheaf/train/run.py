@@ -22,7 +22,7 @@ from coopsheaf.data.dataset import GraphDataset, NodeDataset, Processing
 from coopsheaf.files import write_json
 from coopsheaf.memory import forget_peak, peak_bytes
 from coopsheaf.models.registry import find_model
-from coopsheaf.schema import brief
+from coopsheaf.schema import brief, brief_text
 from coopsheaf.train.build import Rescaled, build_model, build_network
 from coopsheaf.train.checkpoint import load_tensors, save_tensors
 from coopsheaf.train.feed import Feed, GraphFeed, NodeFeed
@@ -372,7 +372,7 @@ def load_run(folder: Path) -> Run:
     except CheckpointError:
         raise
     except (AttributeError, MemoryError, OverflowError, RuntimeError, TypeError, ValueError) as e:
-        reason = (str(e) or type(e).__name__).split("\n")[0]
+        reason = brief_text((str(e) or type(e).__name__).split("\n")[0], 500)
         raise CheckpointError(f"{folder / 'run.json'}: not a run of coopsheaf ({reason})") from None
     model.eval()
     task, names = Task(info["task"], info["metric"]), tuple(info["class_names"])
