@@ -127,15 +127,17 @@ def process_fault(target: Target, folder: Path) -> tuple[str, str] | None:
         start, status, usage = time.monotonic(), None, None
         while usage is None or not usage[0]:
             usage = os.wait4(process.pid, os.WNOHANG)
-            if not usage[0] and time.monotonic() - start > MOST_SECONDS:
+            if not usage[0] and time.monotonic() - start > 6 * MOST_SECONDS:
                 process.kill()
-                usage, status = os.wait4(process.pid, 0), "over 20 s"
+                usage, status = os.wait4(process.pid, 0), "hangs"
             time.sleep(0.01)
         process.returncode = os.waitstatus_to_exitcode(usage[1])
         errors.seek(0)
         text = errors.read().decode("utf-8", "replace")
     if status is None and usage[2].ru_maxrss * 1024 > MOST_BYTES:
         status = "over 2 GB"
+    if status is None and usage[2].ru_utime + usage[2].ru_stime > MOST_SECONDS:
+        status = "over 20 s of processor time"  # others may keep the processor busy
     if status is None and "Traceback" in text:
         status = "traceback: " + text.strip().rsplit("\n", 1)[-1].split(":")[0]
     if status is None and process.returncode not in (0, 2):
