@@ -22,6 +22,7 @@ FLOORS = [
     "files",
     "lazy",
     "memory",
+    "schema",
     "tensor_checks",
     "sheaves.edges",
     "sheaves.graph",

@@ -11,7 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from coopsheaf.files import append_line, finite, locked, write_atomically, write_json
+from coopsheaf import files
+from coopsheaf.files import (
+    append_line,
+    draft_folder,
+    finite,
+    locked,
+    replacing,
+    write_atomically,
+    write_json,
+)
 
 
 def names(folder: Path) -> set[str]:
@@ -175,3 +184,82 @@ def test_a_lock_is_given_back_after_an_error(tmp_path: Path) -> None:
         raise RuntimeError("inside")
     with locked(lock):
         pass
+
+
+# --- what dead processes leave -----------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="by age there")
+def test_what_a_dead_process_left_is_removed_by_the_next_writer(tmp_path: Path) -> None:
+    """Killed by itself in the middle of writing; another one that is alive keeps its draft."""
+    code = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from coopsheaf import files\n"
+        "os.replace = lambda *names: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "files.write_atomically(Path(sys.argv[1]), b'half')\n"
+    )
+    path = tmp_path / "out.csv"
+    assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9
+    (left,) = names(tmp_path)
+    alive = tmp_path / ".out.csv.abcdefgh.part"
+    with alive.open("wb") as stream:
+        assert files._try_lock(stream.fileno())
+        write_atomically(path, b"whole")
+        assert names(tmp_path) == {"out.csv", alive.name}
+    write_atomically(path, b"again")
+    assert names(tmp_path) == {"out.csv"}
+    assert left.endswith(".part")
+
+
+def test_drafts_of_other_files_are_left_alone(tmp_path: Path) -> None:
+    others = {".b.csv.abcdefgh.part", ".a.csv.part", "a.csv.abcdefgh.part", ".a.csv.abcdefgh.par"}
+    for name in others:
+        (tmp_path / name).write_bytes(b"")
+    write_atomically(tmp_path / "a.csv", b"")
+    assert names(tmp_path) == others | {"a.csv"}
+    with replacing(tmp_path / "a.csv.abcdefgh") as stream:  # not a draft of a.csv, though it looks
+        stream.write(b"download")
+        write_atomically(tmp_path / "a.csv", b"")
+    assert (tmp_path / "a.csv.abcdefgh").read_bytes() == b"download"
+
+
+def fill(folder: Path, content: bytes) -> None:
+    with draft_folder(folder) as draft:
+        (draft / "file").write_bytes(content)
+
+
+@pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="no exchange of names there")
+def test_a_folder_is_replaced_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "pack"
+    fill(target, b"old")
+
+    def refuse(*names: object) -> None:
+        raise AssertionError("two steps")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    fill(target, b"new")
+    assert (target / "file").read_bytes() == b"new"
+    assert names(tmp_path) == {"pack"}
+
+
+def test_where_names_cannot_be_exchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_exchange", lambda first, second: False)
+    target = tmp_path / "pack"
+    for content in (b"old", b"new"):
+        fill(target, content)
+        assert (target / "file").read_bytes() == content
+        assert names(tmp_path) == {"pack"}
+    target.replace(tmp_path / ".pack.old")  # a process that was killed between two steps
+    files.sweep_drafts(target)
+    assert (target / "file").read_bytes() == b"new"
+    assert names(tmp_path) == {"pack"}
+
+
+def test_a_folder_that_cannot_be_filled_leaves_the_old_one(tmp_path: Path) -> None:
+    target = tmp_path / "pack"
+    fill(target, b"old")
+    with pytest.raises(TypeError):
+        fill(target, "text")  # type: ignore[arg-type]
+    assert (target / "file").read_bytes() == b"old"
+    assert names(tmp_path) == {"pack"}

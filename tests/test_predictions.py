@@ -14,7 +14,7 @@ from train.small import graph_dataset, link_dataset, node_dataset, recipe, with_
 
 from coopsheaf import predict, predict_links
 from coopsheaf.data.pack import write_pack
-from coopsheaf.predictions import node_outputs
+from coopsheaf.predictions import node_outputs, shield
 from coopsheaf.train import load_run, run_data, train
 
 pytest_plugins = ("cli.conftest",)
@@ -42,6 +42,39 @@ def test_numbers_are_numbers() -> None:
     heading, first, *_ = found.to_csv().splitlines()
     assert heading == "id,prediction"
     assert float(first.split(",")[1]) == found.values[0]
+
+
+CELLS = {
+    "=1+1": "'=1+1",
+    "@SUM(A1)": "'@SUM(A1)",
+    "+cmd|' /C calc'!A0": "'+cmd|' /C calc'!A0",
+    "-2+3": "'-2+3",
+    "\t=1": "'\t=1",
+    "-5": "-5",
+    "+49.5": "+49.5",
+    "-.5e-3": "-.5e-3",
+    "-inf": "-inf",
+    "plain": "plain",
+    "a=b": "a=b",
+    "": "",
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_no_cell_is_a_formula(cell: str) -> None:
+    assert shield(cell) == CELLS[cell]
+
+
+def test_formulas_are_written_as_text_unless_asked_for(program: Program) -> None:
+    nodes, edges = write_tables(Path(), prefix="=1+")
+    words = ("--nodes", nodes, "--edges", edges, "--target", "label", "--epochs", 1, "--out", "run")
+    program.ok("train", *words, *SMALL)
+    assert "60 cells begin as formulas do" in program.ok("predict", "run", "-o", "out.csv")
+    lines = Path("out.csv").read_text("utf-8").splitlines()
+    assert [line.split(",")[0] for line in lines[:3]] == ["person", "'=1+0", "'=1+1"]
+    assert "formulas" not in program.ok("predict", "run", "-o", "raw.csv", "--raw")
+    exact = Path("raw.csv").read_text("utf-8").splitlines()
+    assert [line.removeprefix("'") for line in lines] == exact
 
 
 def test_python_and_the_command_line_agree(program: Program) -> None:

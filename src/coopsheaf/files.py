@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import math
 import os
+import re
+import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -49,7 +53,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
     The content goes to a temporary file in the same folder, is forced to disk, and takes the
     file's name in one step. A link stays what it is, and the file behind it is written; a device
-    or a pipe is written through, never replaced.
+    or a pipe is written through, never replaced. What dead processes left of theirs is removed.
     """
     path = Path(os.path.realpath(path)) if path.is_symlink() else path
     if path.exists() and not path.is_file():
@@ -57,15 +61,19 @@ def write_atomically(path: Path, content: bytes) -> None:
             stream.write(content)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
+    sweep_drafts(path)
     with _about(path):
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        handle, name = _make_draft(path, _open_new_file)
+    assert handle is not None
     try:
-        with _about(path):
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+        # The lock goes with the last handle, and the file must have its name by then.
+        with _about(path), os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
             os.chmod(name, 0o666 & ~_umask())  # temporary files are private
+            if sys.platform == "win32":
+                file.close()  # what is open cannot be renamed there
             os.replace(name, path)
             _sync_folder(path.parent)
     except BaseException:
@@ -137,6 +145,9 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
     part = target.with_name(f".{target.name}.part")
     try:
         with part.open("wb") as stream:
+            if sys.platform != "win32":
+                with suppress(OSError):
+                    _try_lock(stream.fileno())  # it is nobody's but ours
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -145,6 +156,123 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
         part.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+@contextmanager
+def draft_folder(target: Path) -> Iterator[Path]:
+    """A folder to fill that becomes ``target`` at the end of the block, if there is no error.
+
+    A folder of that name is replaced. Linux and macOS exchange the two names in one step, so that
+    there is no moment without the one or the other; elsewhere the old one is moved away first, to
+    where the next writer finds it if this one ends just then.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    sweep_drafts(target)
+    with _about(target):
+        handle, name = _make_draft(target, _open_new_folder)
+    draft = Path(name)
+    try:
+        yield draft
+        draft.chmod(0o777 & ~_umask())  # temporary folders are private
+        _give_name(draft, target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)  # with an error; or the old one, by exchange
+        if handle is not None:
+            os.close(handle)
+
+
+def _give_name(draft: Path, target: Path) -> None:
+    if target.exists() and _exchange(draft, target):
+        _sync_folder(target.parent)
+        return
+    old = target.with_name(f".{target.name}.old")
+    if target.exists():
+        target.replace(old)
+    draft.replace(target)
+    _sync_folder(target.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Exchange two names in one step, if the system and the file system can."""
+    names, system = (os.fsencode(first), os.fsencode(second)), str(sys.platform)
+    try:
+        library = ctypes.CDLL(None, use_errno=True)
+        if system == "linux":
+            here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+            return bool(library.renameat2(here, names[0], here, names[1], exchange) == 0)
+        if system == "darwin":
+            return bool(library.renamex_np(*names, 2) == 0)  # RENAME_SWAP
+    except (AttributeError, OSError, TypeError):  # an old library, or another system
+        pass
+    return False
+
+
+def sweep_drafts(target: Path) -> None:
+    """Remove what dead processes left while they wrote ``target``.
+
+    A draft is locked by the process that writes it, and the system drops the lock when that ends:
+    what can be locked is nobody's.
+    """
+    old = target.with_name(f".{target.name}.old")
+    if old.is_dir() and not target.exists():
+        old.replace(target)
+    with suppress(OSError):
+        draft = re.compile(rf"\.{re.escape(target.name)}\.\w{{8}}\.part")
+        for entry in list(os.scandir(target.parent)):
+            if draft.fullmatch(entry.name):
+                _remove_if_abandoned(entry.path)
+
+
+def _remove_if_abandoned(name: str) -> None:
+    with suppress(OSError):
+        if sys.platform == "win32":  # what is open cannot be removed there; folders by their age
+            if time.time() - os.stat(name).st_mtime < _A_DAY:
+                return
+            _remove(name)
+            return
+        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            if _try_lock(handle):
+                _remove(name)
+        finally:
+            os.close(handle)
+
+
+def _remove(name: str) -> None:
+    if os.path.isdir(name):
+        shutil.rmtree(name, ignore_errors=True)
+    else:
+        os.unlink(name)
+
+
+_A_DAY = 86_400.0  # seconds
+
+
+def _make_draft(
+    target: Path, make: Callable[[Path, str], tuple[int | None, str]]
+) -> tuple[int | None, str]:
+    """A new temporary file or folder beside ``target``, locked, and a handle of it."""
+    while True:
+        handle, name = make(target.parent, f".{target.name}.")
+        if handle is None or sys.platform == "win32":
+            return handle, name
+        try:
+            ours = _try_lock(handle)
+        except OSError:  # a file system without locks
+            return handle, name
+        if ours and os.path.lexists(name):  # nobody took it for abandoned in between
+            return handle, name
+        os.close(handle)
+
+
+def _open_new_file(folder: Path, prefix: str) -> tuple[int | None, str]:
+    return tempfile.mkstemp(dir=folder, prefix=prefix, suffix=".part")
+
+
+def _open_new_folder(folder: Path, prefix: str) -> tuple[int | None, str]:
+    name = tempfile.mkdtemp(dir=folder, prefix=prefix, suffix=".part")
+    return (None if sys.platform == "win32" else os.open(name, os.O_RDONLY)), name
 
 
 def _sync_folder(folder: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,9 +25,42 @@ from coopsheaf.train.links import LinkNetwork
 from coopsheaf.train.run import Run
 from coopsheaf.train.run_info import CheckpointError
 
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NUMBER = re.compile(r"[+-]?(inf|nan|(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?)")
+
+
+def shield(cell: str) -> str:
+    """A cell that no spreadsheet runs: numbers and words as they are, formulas as text."""
+    return f"'{cell}" if cell.startswith(_FORMULAS) and not _NUMBER.fullmatch(cell) else cell
+
+
+class _Rows(ABC):
+    """What can be written as a table."""
+
+    @abstractmethod
+    def rows(self) -> Iterator[list[str]]:
+        """The heading, then one row each."""
+
+    def to_csv(self, *, raw: bool = False) -> str:
+        """The rows as comma-separated text.
+
+        Args:
+            raw: every text as it is. Otherwise one that a spreadsheet would run as a formula has an
+                apostrophe before it.
+        """
+        text = io.StringIO()
+        rows = self.rows() if raw else (list(map(shield, row)) for row in self.rows())
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        return text.getvalue()
+
+    @property
+    def num_shielded(self) -> int:
+        """The number of cells that :meth:`to_csv` puts an apostrophe before."""
+        return sum(shield(cell) != cell for row in self.rows() for cell in row)
+
 
 @dataclass(frozen=True)
-class Predictions:
+class Predictions(_Rows):
     """Predictions at all nodes of a graph, or for all graphs.
 
     Args:
@@ -57,13 +92,12 @@ class Predictions:
         for node, value, row in zip(self.ids, self.values, shares, strict=True):
             yield [node, str(value), *(f"{share:.6f}" for share in row)]
 
-    def to_csv(self) -> str:
-        """The rows as comma-separated text."""
-        return _to_csv(self.rows())
+    def __len__(self) -> int:
+        return len(self.ids)
 
 
 @dataclass(frozen=True)
-class LinkPredictions:
+class LinkPredictions(_Rows):
     """How likely each of some pairs of nodes is a link.
 
     Args:
@@ -85,15 +119,8 @@ class LinkPredictions:
         ):
             yield [source, target, f"{score:.6f}"]
 
-    def to_csv(self) -> str:
-        """The rows as comma-separated text."""
-        return _to_csv(self.rows())
-
-
-def _to_csv(rows: Iterable[list[str]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
+    def __len__(self) -> int:
+        return len(self.sources)
 
 
 def predict(run: Run, dataset: AnyDataset) -> Predictions:

@@ -332,7 +332,7 @@ CHECKPOINTS = {
     "too many channels": (info_with(in_channels=10**15), "run.json: not a run of coopsheaf"),
     "encoder of another kind": (info_with(encoder={"columns": [{"kind": "magic", "name": "age"}]}), "a stored feature encoder must list"),
     "tables without columns": (info_with(tables={"nodes": "x"}), "run.json: not a run of coopsheaf on tables; it lacks categorical, edge_target, edges,"),
-    "tables of another kind": (info_with(tables=[1]), "run.json: not a run of coopsheaf on tables"),
+    "tables of another kind": (info_with(tables=[1]), "run.json: not a run of coopsheaf (tables must be an object, or null; got a list of 1)"),
     "no processing": (info_without("processing"), "run.json: not a run of coopsheaf (it lacks 'processing')"),
 }  # fmt: skip
 

@@ -168,7 +168,7 @@ def test_a_finished_run_is_recorded_once(program: Program, trained: Path, tmp_pa
 def test_changed_tables_are_noticed(program: Program, trained: Path, tmp_path: Path) -> None:
     shutil.copytree(trained, tmp_path / "copy")
     info = json.loads((tmp_path / "copy/run/run.json").read_text("utf-8"))
-    info["tables"]["nodes"] = str(tmp_path / "copy/nodes.csv")
+    info["tables"] |= {name: str(tmp_path / f"copy/{name}.csv") for name in ("nodes", "edges")}
     (tmp_path / "copy/run/run.json").write_text(json.dumps(info))
     program.ok("evaluate", tmp_path / "copy/run")
     with open(tmp_path / "copy/nodes.csv", "a") as file:

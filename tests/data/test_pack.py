@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from coopsheaf import Graph
+from coopsheaf.data import pack
 from coopsheaf.data.dataset import NodeDataset, Processing
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.pack import PackedDataset, prepared_graph, read_pack, write_pack
@@ -114,6 +115,26 @@ def test_nothing_is_overwritten(folder: Path) -> None:
     assert (other / "thesis.txt").exists()
 
 
+def test_a_pack_that_is_replaced_while_it_is_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The description is that of the old one, the files are the new ones: it is read again."""
+    new = replace(DATASETS["minesweeper"], name="new", x=DATASETS["minesweeper"].x + 1)
+    read, times = pack.read_meta, []
+
+    def read_and_replace(path: Path) -> dict:
+        meta = read(path)
+        if not times:
+            write_pack(new, folder, force=True)
+        times.append(path)
+        return meta
+
+    monkeypatch.setattr(pack, "read_meta", read_and_replace)
+    packed = read_pack(folder)
+    assert packed.name == "new"
+    assert torch.equal(packed.x, new.x)
+
+
 def test_a_pack_that_cannot_be_finished_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,14 +187,28 @@ def forge(folder: Path, **changes: object) -> None:
     path.write_text(json.dumps({**meta, **changes}))
 
 
+ENTRY = {"sha256": "", "bytes": 0, "shape": [1], "dtype": "float32"}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"format": "other"}, "meta.json: not a pack of coopsheaf"),
         ({"version": 2}, "meta.json: must be of version 1; got 2"),
-        ({"files": []}, "meta.json: must list the files"),
+        (
+            {"files": []},
+            "meta.json: not a pack of coopsheaf .files must be an object; got a list of 0",
+        ),
         ({"files": {}}, r"not a pack of coopsheaf \(it lacks 'by_target_ptr'\)"),
-        ({"files": {"../x.npy": {}}}, "a name must not hold a path; got '../x.npy'"),
+        ({"files": {"../x.npy": ENTRY}}, "a name must not hold a path; got '../x.npy'"),
+        ({"files": {"x.npy": {}}}, "it lacks 'sha256'"),
+        ({"files": {"x.npy": {**ENTRY, "shape": [-1]}}}, r"files.x.npy.shape\[0\] must be a whole"),
+        ({"files": {"x.npy": {**ENTRY, "bytes": "1"}}}, "files.x.npy.bytes must be a whole number"),
+        ({"name": 5}, "name must be text"),
+        ({"node_ids": [1, 2]}, r"node_ids\[0\] must be text"),
+        ({"node_ids": ["only one"]}, "node_ids must be 42 names or none"),
+        ({"class_names": ["only one"], "task": "multiclass"}, "y must be from -1 to 0"),
+        ({"task": "regression"}, "y must be real numbers"),
         ({"name": "../../x"}, "a name must not hold a path"),
         ({"task": "guessing"}, "`task` must be one of"),
         ({"processing": {"direction": "up"}}, "`direction` must be one of"),
@@ -214,7 +249,7 @@ def rewrite(folder: Path, name: str, array: np.ndarray, *, pickled: bool = False
 
 def test_pickled_arrays_are_refused(folder: Path) -> None:
     rewrite(folder, "y", np.array([{"a": 1}] * 42, dtype=object), pickled=True)
-    with pytest.raises(DataError, match=r"y\.npy: not a readable array"):
+    with pytest.raises(DataError, match=r"y\.npy: must be a readable array"):
         read_pack(folder)
 
 

@@ -71,7 +71,7 @@ def changed(key: str, index: object, value: object) -> np.ndarray:
         (
             "node_features",
             ARRAYS["node_features"].astype(object),
-            "must be an npz file; .*allow_pickle",
+            "must be an array of numbers; found objects",
         ),
         (
             "edges",

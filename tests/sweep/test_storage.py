@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sweep.homes import HomeLaws, queue, suggest
 
 from coopsheaf.sweep import storage as sweep_storage
+from coopsheaf.sweep.journal import JournalError
 from coopsheaf.sweep.storage import JournalHome, StorageError, check_storage, masked
 
 
@@ -37,6 +38,52 @@ def test_half_a_line_of_a_killed_process_is_cut_off(tmp_path: Path, half: str) -
     assert [row.value for row in trials.rows()] == [0.5, None]
     for line in (tmp_path / "journal.log").read_text().splitlines():
         json.loads(line)
+
+
+BROKEN = {
+    "no JSON": "{",
+    "not UTF-8": "\udcff\udcfe",
+    "deep": "[" * 100_000,
+    "a list": "[]",
+    "no operation": "{}",
+    "unknown operation": '{"op_code": 77, "worker_id": "w"}',
+    "operation as text": '{"op_code": "4", "worker_id": "w"}',
+    "no worker": '{"op_code": 4, "study_id": 0}',
+    "no study": '{"op_code": 4, "worker_id": "w"}',
+    "study as text": '{"op_code": 4, "worker_id": "w", "study_id": "0"}',
+    "direction": '{"op_code": 0, "worker_id": "w", "study_name": "s", "directions": [7]}',
+    "distribution": '{"op_code": 5, "worker_id": "w", "trial_id": 0, "param_name": "a", "param_value_internal": 1, "distribution": "{}"}',
+    "state": '{"op_code": 6, "worker_id": "w", "trial_id": 0, "state": 9, "values": null}',
+    "value": '{"op_code": 6, "worker_id": "w", "trial_id": 0, "state": 1, "values": ["x"]}',
+    "trials without end": '{"op_code": 2, "worker_id": "w", "study_id": 0, "user_attr": {"trials": 1000000000000}}',
+    "scores": '{"op_code": 8, "worker_id": "w", "trial_id": 0, "user_attr": {"scores": 3}}',
+    "slot": '{"op_code": 8, "worker_id": "w", "trial_id": 0, "user_attr": {"slot": "x"}}',
+    "start": '{"op_code": 4, "worker_id": "w", "study_id": 0, "datetime_start": "yesterday"}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_line_that_is_none_names_file_line_and_reason(tmp_path: Path, case: str) -> None:
+    path = tmp_path / "journal.log"
+    queue(JournalHome(tmp_path)).grow(1)
+    whole = path.read_bytes()
+    number = whole.count(b"\n") + 1
+    text = BROKEN[case].encode("utf-8", "surrogateescape")
+    path.write_bytes(whole + text + b"\n" + whole)
+    with pytest.raises(
+        JournalError, match=rf"journal\.log, line {number}: not a line of"
+    ) as caught:
+        queue(JournalHome(tmp_path)).rows()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_line_that_others_add_meanwhile_is_named_too(tmp_path: Path) -> None:
+    trials = queue(JournalHome(tmp_path))
+    trials.grow(1)
+    with (tmp_path / "journal.log").open("a") as file:
+        file.write('{"op_code": 77, "worker_id": "w"}\n')
+    with pytest.raises(JournalError, match=r"op_code must be a whole number"):
+        trials.rows()
 
 
 def test_optuna_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -336,3 +336,13 @@ def test_the_papers_grid_holds_the_published_settings() -> None:
             assert getattr(getattr(recipe, section), field) in choices, (name, path)
     with pytest.raises(ConfigError, match="no published search grid of 'mlp'"):
         load_grid("mlp")
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 5000, "a = " + "9" * 5000, "a = \x00"])
+def test_a_file_that_no_parser_can_bear_is_one_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"mine\.toml: not valid TOML") as caught:
+        load_recipe(str(path))
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500

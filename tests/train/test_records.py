@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from report.example import make
 
 from coopsheaf.train.records import (
+    PassedOver,
     Record,
     RecordError,
     append_record,
@@ -97,6 +98,51 @@ def test_a_broken_line_in_the_middle_names_file_and_line(tmp_path: Path, line: s
     path.write_text(f"{whole}\n\n{line}\n{whole}\n", encoding="utf-8")
     with pytest.raises(RecordError, match=r"broken\.jsonl, line 3"):
         read_records([path])
+
+
+WRONG = {
+    "model": 5,
+    "split": "0",
+    "seed": 1.5,
+    "val": "0.9",
+    "test": [1],
+    "best_epoch": True,
+    "config": [],
+    "versions": {"torch": 2},
+    "epochs": 10**30,
+    "seconds": {},
+    "time": None,
+}
+
+
+@pytest.mark.parametrize("key", WRONG)
+def test_a_value_of_another_kind_is_no_record(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "a.jsonl"
+    values = json.loads(make().to_line()) | {key: WRONG[key]}
+    path.write_text(json.dumps(values) + "\n", encoding="utf-8")
+    with pytest.raises(RecordError, match=rf"a\.jsonl, line 1: not a record \({key}"):
+        read_records([path])
+
+
+def test_bad_lines_are_passed_over_and_told(tmp_path: Path) -> None:
+    (tmp_path / "folder.jsonl").mkdir()
+    first, second = make(split=0).to_line(), make(split=1).to_line()
+    bad = ["[" * 100_000, "{", '{"val": 1e999}', "\udcff", second.replace("csnn", "x" * 100_001)]
+    lines = [first, *bad, second, '{"half']
+    (tmp_path / "a.jsonl").write_bytes("\n".join(lines).encode("utf-8", "surrogateescape"))
+    passed_over = PassedOver()
+    for _ in range(2):  # told once, however often they are met
+        assert [r.split for r in find_records(tmp_path, passed_over)] == [0, 1]
+    assert len(passed_over.reasons) == len(bad) + 1
+    for number, reason in enumerate(passed_over.reasons[:-1], start=2):
+        assert reason.startswith(f"{tmp_path / 'a.jsonl'}, line {number}: not a record (")
+        assert len(reason) < 400
+        assert "\n" not in reason
+    assert (
+        passed_over.reasons[-1] == f"{tmp_path / 'folder.jsonl'}: cannot be read (Is a directory)"
+    )
+    with pytest.raises(RecordError):
+        find_records(tmp_path)
 
 
 def test_keys_of_a_later_version_are_ignored(tmp_path: Path) -> None:

@@ -94,6 +94,8 @@ class Predict:
     """Folder to look for dataset files in."""
     force: bool = False
     """Overwrite the output file."""
+    raw: bool = False
+    """Write ids and labels exactly; by default ' comes before what a spreadsheet would run."""
 
 
 @dataclass(frozen=True)

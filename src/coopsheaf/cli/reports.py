@@ -8,13 +8,14 @@ from typing import Any
 
 from coopsheaf.checks import check_choice
 from coopsheaf.cli import args
+from coopsheaf.cli.passed_over import say_passed_over
 from coopsheaf.files import write_atomically
 from coopsheaf.models.registry import MODELS
 from coopsheaf.pages.results.page import results_page
 from coopsheaf.pages.results.run_files import find_runs
 from coopsheaf.report.formats import FORMATS, render
 from coopsheaf.report.reference import NOTHING_PRINTED, Reference
-from coopsheaf.train.records import find_records
+from coopsheaf.train.records import PassedOver, find_records
 
 
 def report(command: args.Report) -> int:
@@ -33,8 +34,10 @@ def write_report(command: args.Report, reference: Reference) -> int:
         raise ValueError(f"{command.runs}: there is no such folder of runs")
     if not command.results.is_dir():
         raise ValueError(f"{command.results}: there is no such folder of records")
-    records = find_records(command.results)
+    passed_over = PassedOver()
+    records = find_records(command.results, passed_over)
     if not records:
+        say_passed_over(passed_over.reasons)
         raise ValueError(f"{command.results}: holds no records; run `coopsheaf train` first")
     for what, wanted, known in (
         ("--datasets", command.datasets, {record.dataset for record in records}),
@@ -50,7 +53,7 @@ def write_report(command: args.Report, reference: Reference) -> int:
     }
     if web:
         folder = Path() if command.output is None else command.output.parent
-        runs = find_runs(command.runs or Path("runs"))
+        runs = find_runs(command.runs or Path("runs"), passed_over)
         text = results_page(records, runs=runs, folder=folder, **options)
     else:
         text = render(records, command.format, **options)
@@ -59,6 +62,7 @@ def write_report(command: args.Report, reference: Reference) -> int:
     else:
         write_atomically(command.output, text.encode())
         sys.stdout.write(f"{len(records)} records: {command.output}\n")
+    say_passed_over(passed_over.reasons)
     return 0
 
 

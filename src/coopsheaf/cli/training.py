@@ -10,6 +10,7 @@ import torch
 
 from coopsheaf.cli import args, show
 from coopsheaf.cli.own import has_own, read_own
+from coopsheaf.cli.passed_over import say_passed_over
 from coopsheaf.data.catalogue import DATASETS
 from coopsheaf.data.dataset import PARTS, GraphDataset, NodeDataset
 from coopsheaf.data.links import AnyDataset, LinkDataset
@@ -20,7 +21,7 @@ from coopsheaf.train.data import load_data, whereabouts
 from coopsheaf.train.launch import find_launch
 from coopsheaf.train.recipe import DataConfig, Recipe, default_recipe
 from coopsheaf.train.recipes import load_recipe, recipe_for
-from coopsheaf.train.records import append_record, find_records
+from coopsheaf.train.records import PassedOver, append_record, find_records
 from coopsheaf.train.run import run_split
 
 NAMES = {"auroc": "AUROC", "accuracy": "accuracy", "ap": "AP", "mae": "MAE", "mrr": "MRR"}
@@ -71,8 +72,11 @@ def train(command: args.Train) -> int:
         record = runner.make_record(run, result)
         file = command.results / f"{record.model}-{record.dataset}.jsonl"
         # A run that had ended before it was resumed may have been recorded then.
-        if not command.resume or record.key not in {r.key for r in find_records(command.results)}:
+        passed_over = PassedOver()
+        known = find_records(command.results, passed_over) if command.resume else []
+        if record.key not in {r.key for r in known}:
             append_record(file, record)
+        say_passed_over(passed_over.reasons)
         metric = NAMES[dataset.metric]
         show.say(
             f"split {split}: {metric} train {result.scores['train']:.4f}  "
@@ -88,6 +92,7 @@ def bench(command: args.Bench) -> int:
     recipes = [_find_recipe(name).set(*command.set) for name in command.recipes]
     if not recipes:
         raise ValueError("name at least one recipe, e.g. csnn/tolokers")
+    passed_over = PassedOver()
     for recipe in recipes:
         dataset = _load(recipe, command.data_dir)
         every = f"0-{dataset.num_splits - 1}"
@@ -104,6 +109,7 @@ def bench(command: args.Bench) -> int:
                 extra=whereabouts(command.data_dir),
                 progress=lambda split: show.progress(f"split {split}"),
                 should_stop=stopped,
+                bad=passed_over,
             ):
                 record, done = outcome.record, done + 1
                 state = "recorded already" if outcome.skipped else f"{record.seconds:.0f} s"
@@ -112,8 +118,10 @@ def bench(command: args.Bench) -> int:
                     f"test {_score(record.test)}  ({state})"
                 )
         if done < len(splits):
+            say_passed_over(passed_over.reasons)
             show.note("stopped; the same command continues where it was")
             return 130
+    say_passed_over(passed_over.reasons)
     show.say(f"records: {command.results}   tables: coopsheaf report --results {command.results}")
     return 0
 

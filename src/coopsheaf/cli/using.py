@@ -57,12 +57,15 @@ def predict(command: args.Predict) -> int:
     if command.pairs is not None:
         assert not isinstance(dataset, GraphDataset)
         predictions = predict_links(run, dataset, read_pairs(run, command.pairs, dataset))
-        count = len(predictions.sources)
     else:
         predictions = predict_all(run, dataset)
-        count = len(predictions.ids)
-    write_atomically(command.output, predictions.to_csv().encode())
-    show.say(f"{count} predictions: {command.output}")
+    write_atomically(command.output, predictions.to_csv(raw=command.raw).encode())
+    show.say(f"{len(predictions)} predictions: {command.output}")
+    if not command.raw and (count := predictions.num_shielded):
+        show.say(
+            f"{count} cells begin as formulas do, with = + - or @: they are written with ' before "
+            "them, so that no spreadsheet runs them; --raw writes them as they are"
+        )
     return 0
 
 

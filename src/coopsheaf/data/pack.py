@@ -8,12 +8,9 @@ pickled. ``pack:FOLDER`` is its name wherever a dataset has one.
 from __future__ import annotations
 
 import hashlib
-import json
+import math
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +23,10 @@ from coopsheaf.data.dataset import NodeDataset, Processing
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import checksum, one_line
 from coopsheaf.data.links import LinkDataset
-from coopsheaf.files import write_json
+from coopsheaf.data.pack_checks import check_arrays
+from coopsheaf.data.tensors import reading
+from coopsheaf.files import draft_folder, sweep_drafts, write_json
+from coopsheaf.schema import Kind, an_object, each, find_fault, keys, many, read_json, text, whole
 from coopsheaf.sheaves.graph import CSR, Graph
 
 FORMAT, VERSION = "coopsheaf-pack", 1
@@ -34,6 +34,22 @@ PREFIX = "pack:"
 _LISTS = ("by_target", "by_source")
 _TENSORS = ("x", "edge_index", "y", "train", "val", "test", "edge_weight", "edge_attr")
 _WORDS = ("name", "task", "metric", "checksum", "remark")
+
+LARGEST_META = 1 << 30  # bytes: it holds the names of all nodes
+_FILE = {"sha256": text, "bytes": whole(), "shape": many(whole(), most=8), "dtype": text}
+META: dict[str, Kind] = {
+    **dict.fromkeys(_WORDS, text),
+    "class_names": many(text),
+    "node_ids": many(text),
+    "processing": each(text),
+    "files": each(keys(_FILE)),
+}
+"""What ``meta.json`` must hold, beside format and version."""
+MORE_META: dict[str, Kind] = {
+    "edge_names": many(text),
+    "kept": keys({"encoder": an_object, "tables": an_object}),
+}
+"""What it may hold."""
 
 
 @dataclass(frozen=True)
@@ -92,53 +108,45 @@ def write_pack(
         kept: how the tables of the dataset were read.
     """
     target = Path(folder)
-    if target.exists() and not (force and (target / "meta.json").is_file()):
-        hint = "use --force to replace it" if (target / "meta.json").is_file() else "choose another"
+    sweep_drafts(target)
+    is_pack = (target / "meta.json").is_file()
+    if target.exists() and not (force and is_pack):
+        hint = "use --force to replace it" if is_pack else "choose another"
         raise DataError(f"{target}: exists already; {hint}")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part"))
-    try:
-        graph = prepared_graph(dataset)
-        files = {}
-        for name, tensor in _arrays(dataset, graph).items():
-            path = draft / f"{name}.npy"
-            array = tensor.detach().cpu().contiguous().numpy()
-            with path.open("wb") as stream:
-                np.save(stream, array, allow_pickle=False)
-                stream.flush()
-                os.fsync(stream.fileno())
-            size = path.stat().st_size
-            files[path.name] = {
-                "sha256": checksum(path),
-                "bytes": size,
-                "shape": list(array.shape),
-                "dtype": str(array.dtype),
-            }
-        meta = {
-            "format": FORMAT,
-            "version": VERSION,
-            **{word: getattr(dataset, word) for word in _WORDS},
-            "checksum": dataset.checksum or _digest(files),
-            "class_names": list(dataset.class_names),
-            "node_ids": list(dataset.node_ids),
-            "edge_names": list(dataset.edge_names),
-            "processing": asdict(dataset.processing),
-            "files": files,
-            **({"kept": dict(kept)} if kept else {}),
-        }
-        write_json(draft / "meta.json", meta)
-        draft.chmod(0o755)
-        if target.exists():
-            old = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.old-"))
-            target.replace(old / target.name)
-            draft.replace(target)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            draft.replace(target)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
+    with draft_folder(target) as draft:
+        _write(dataset, draft, kept or {})
     return target
+
+
+def _write(dataset: NodeDataset, folder: Path, kept: Mapping[str, Any]) -> None:
+    """Write the files of a pack."""
+    files = {}
+    for name, tensor in _arrays(dataset, prepared_graph(dataset)).items():
+        path = folder / f"{name}.npy"
+        array = tensor.detach().cpu().contiguous().numpy()
+        with path.open("wb") as stream:
+            np.save(stream, array, allow_pickle=False)
+            stream.flush()
+            os.fsync(stream.fileno())
+        files[path.name] = {
+            "sha256": checksum(path),
+            "bytes": path.stat().st_size,
+            "shape": list(array.shape),
+            "dtype": str(array.dtype),
+        }
+    meta = {
+        "format": FORMAT,
+        "version": VERSION,
+        **{word: getattr(dataset, word) for word in _WORDS},
+        "checksum": dataset.checksum or _digest(files),
+        "class_names": list(dataset.class_names),
+        "node_ids": list(dataset.node_ids),
+        "edge_names": list(dataset.edge_names),
+        "processing": asdict(dataset.processing),
+        "files": files,
+        **({"kept": dict(kept)} if kept else {}),
+    }
+    write_json(folder / "meta.json", meta)
 
 
 def read_pack(folder: str | Path) -> PackedDataset:
@@ -147,7 +155,17 @@ def read_pack(folder: str | Path) -> PackedDataset:
     The arrays may be written to in memory; nothing reaches the files.
     """
     folder = Path(folder)
-    meta = read_meta(folder)
+    while True:
+        meta = read_meta(folder)
+        try:
+            return _open(folder, meta)
+        except DataError:
+            if read_meta(folder) == meta:  # else it was replaced while it was read
+                raise
+
+
+def _open(folder: Path, meta: dict[str, Any]) -> PackedDataset:
+    """Map the files that a description lists."""
     try:
         for name in (*meta["files"], meta["name"]):
             if Path(name).name != name:  # nothing outside the folder is read, now or later
@@ -161,16 +179,17 @@ def read_pack(folder: str | Path) -> PackedDataset:
         }
         edge_index = arrays["edge_index"]
         _check_graph(folder, edge_index, lists, arrays["x"].shape[0])
+        check_arrays(folder, arrays, meta["task"], meta["class_names"], meta["node_ids"])
         graph = Graph._build(edge_index[0], edge_index[1], lists["by_target"], lists["by_source"])
         return PackedDataset(
             **{name: arrays.get(name) for name in _TENSORS},  # type: ignore[arg-type]
             **{word: meta[word] for word in _WORDS},
             class_names=tuple(map(str, meta["class_names"])),
             node_ids=tuple(map(str, meta["node_ids"])),
-            edge_names=tuple(map(str, meta.get("edge_names", ()))),  # older packs have none
+            edge_names=tuple(meta.get("edge_names", ())),  # older packs have none
             processing=Processing(**meta["processing"]),
             graph=graph,
-            kept=_kept(meta),
+            kept=meta.get("kept", {}),
         )
     except DataError:
         raise
@@ -183,7 +202,7 @@ def read_meta(folder: str | Path) -> dict[str, Any]:
     """What ``meta.json`` says."""
     path = Path(folder) / "meta.json"
     try:
-        meta = json.loads(path.read_text(encoding="utf-8"))
+        meta = read_json(path, LARGEST_META)
     except (FileNotFoundError, NotADirectoryError):
         raise DataError(f"{folder}: not a pack (there is no meta.json in it)") from None
     except (OSError, ValueError, RecursionError) as error:
@@ -193,23 +212,20 @@ def read_meta(folder: str | Path) -> dict[str, Any]:
         raise DataError(f"{path}: not a pack of coopsheaf")
     if meta.get("version") != VERSION:
         raise DataError(f"{path}: must be of version {VERSION}; got {meta.get('version')!r}")
-    if not isinstance(meta.get("files"), dict):
-        raise DataError(f"{path}: must list the files of the pack; it does not")
+    fault = find_fault(meta, keys(META, MORE_META))
+    if fault is not None:
+        raise DataError(f"{path}: not a pack of coopsheaf ({fault})")
     return meta
 
 
 def pack_processing(folder: str | Path) -> Processing:
     """How the graph of a pack was processed."""
-    with suppress(KeyError, TypeError):
+    try:
         return Processing(**read_meta(folder)["processing"])
-    raise DataError(f"{folder}: not a pack of coopsheaf (it does not say how it was processed)")
-
-
-def _kept(meta: dict[str, Any]) -> dict[str, Any]:
-    kept = meta.get("kept", {})
-    if not isinstance(kept, dict) or kept.keys() - {"encoder", "tables"}:
-        raise ValueError("what it keeps of its tables must be an encoder and how they were read")
-    return kept
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{folder}: not a pack of coopsheaf ({one_line(error)})") from None
 
 
 def _digest(files: dict[str, dict[str, Any]]) -> str:
@@ -234,14 +250,11 @@ def _map(path: Path, entry: dict[str, Any]) -> Tensor:
         if checksum(path) != entry["sha256"]:
             raise DataError(f"{path}: damaged, or of another pack (its checksum differs)")
         # Copy on write: PyTorch wants memory that it could write to.
-        mode: Any = "c" if np.prod(entry["shape"]) else None  # an empty file cannot be mapped
-        array = np.load(path, mmap_mode=mode, allow_pickle=False)
+        mode: Any = "c" if math.prod(entry["shape"]) else None  # an empty file cannot be mapped
+        with reading(path, "a readable array"):  # a header that does not parse may raise anything
+            array = np.load(path, mmap_mode=mode, allow_pickle=False)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (EOFError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{path}: not a readable array ({one_line(error)})") from None
     if list(array.shape) != entry["shape"] or str(array.dtype) != entry["dtype"]:
         raise DataError(
             f"{path}: must hold {entry['dtype']} of shape {entry['shape']}; "

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import gzip
+import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from coopsheaf.data.compressed import open_gzip
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.tensors import GraphTensors, reading, rule
 from coopsheaf.data.unpickle import load_pickle
@@ -185,7 +186,7 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str,
     """The rows of a compressed table with their line numbers; only ``columns`` are looked at."""
     with (
         reading(path, "a gzip-compressed table of UTF-8 text"),
-        gzip.open(path, "rt", encoding="utf-8", newline="") as stream,
+        io.TextIOWrapper(open_gzip(path), encoding="utf-8", newline="") as stream,
         _long_fields(),
     ):
         reader = csv.DictReader(stream, strict=True)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from coopsheaf.data.compressed import check_npz
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import one_line, printable
 
@@ -56,12 +58,23 @@ def rule(path: Path, holds: bool, text: str, found: object) -> None:
 def load_npz(path: Path, keys: tuple[str, ...]) -> dict[str, np.ndarray]:
     """Arrays of numbers out of an npz file; nothing in it is ever unpickled."""
     with reading(path, "an npz file"), path.open("rb") as stream:
-        archive = np.load(stream, allow_pickle=False)
-        rule(path, isinstance(archive, np.lib.npyio.NpzFile), "must be an npz file", "an array")
+        rule(path, zipfile.is_zipfile(stream), "must be an npz file", "something else")
+        stream.seek(0)
+        archive: Any = np.load(stream, allow_pickle=False)
         missing = [key for key in keys if key not in archive.files]
         names = ", ".join(archive.files[:10]) or "nothing"
         rule(path, not missing, f"must have the array {', '.join(missing)}", names)
-        return {key: archive[key] for key in keys}
+        check_npz(path, archive.zip, [_member(archive.zip, key) for key in keys])
+        arrays = {key: archive[key] for key in keys}
+        for key, array in arrays.items():
+            is_array = isinstance(array, np.ndarray)
+            rule(path, is_array, f"{key} must be an array", type(array).__name__)
+        return arrays
+
+
+def _member(archive: zipfile.ZipFile, key: str) -> str:
+    """The name of an array inside of an npz file."""
+    return key if key in archive.namelist() else f"{key}.npy"
 
 
 def node_parts(

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from coopsheaf.files import append_line, is_json, locked
+from coopsheaf.files import locked
+from coopsheaf.sweep.journal import journal_storage
 
 DRIVERS = ("psycopg", "psycopg2")
 _SCHEMES = ("postgresql", "postgres", *(f"postgresql+{driver}" for driver in DRIVERS))
@@ -68,10 +68,10 @@ class JournalHome:
     """Trials in ``journal.log`` of a folder, for processes of one machine."""
 
     def __init__(self, folder: Path) -> None:
-        optuna = load_optuna()
+        load_optuna()
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self.storage = optuna.storages.JournalStorage(_journal(folder / "journal.log"))
+        self.storage = journal_storage(folder / "journal.log")
 
     def exclusive(self) -> AbstractContextManager[None]:
         return locked(self.folder / "trials")
@@ -99,20 +99,6 @@ class _Taken(Exception):
 
 def _refuse() -> None:
     raise _Taken
-
-
-def _journal(path: Path) -> Any:
-    from optuna.storages.journal import JournalFileBackend
-
-    class Journal(JournalFileBackend):
-        """Lines under our own lock: none is left behind by a killed process, nor half a line."""
-
-        def append_logs(self, logs: list[dict[str, Any]]) -> None:
-            if logs:
-                lines = (json.dumps(log, separators=(",", ":")) for log in logs)
-                append_line(path, "\n".join(lines), is_whole=is_json)
-
-    return Journal(str(path))
 
 
 class PostgresHome:

@@ -15,6 +15,8 @@ from coopsheaf.data.registry import load_dataset
 from coopsheaf.data.tables.load import read_tables_like
 from coopsheaf.data.tables.own import read_own_again, read_own_pairs, stored_schema
 from coopsheaf.data.tables.schema import TableSchema
+from coopsheaf.schema import brief
+from coopsheaf.train.beside import check_near, without_their_content
 from coopsheaf.train.recipe import DataConfig
 from coopsheaf.train.run import Run
 from coopsheaf.train.run_info import CheckpointError
@@ -74,26 +76,71 @@ def run_data(
             )
         schema = table_schema(run)
         data = read_tables_like(nodes, edges, graphs, schema, labelled=labelled)
-        return RunData(data.dataset, 0, data.notes)
+        return RunData(data.dataset, 0, (*run.notes, *data.notes))
     packed = run.recipe.data.name.startswith(PREFIX)
-    dataset: AnyDataset
     if tables is not None and not packed:
-        dataset = read_own_again(tables, run.info["encoder"])
-    elif run.info["level"] == "link":
-        raise CheckpointError(
-            f"the links of this run, {run.info['dataset']}, were made in Python: evaluate it "
-            "there, with the dataset that it was trained on"
-        )
+        dataset = _own_tables_again(run, tables, data_dir)
     else:
-        where = data_dir or run.info.get("data_dir")
-        name = run.recipe.data.name if packed else run.info["dataset"]
-        dataset = load_dataset(name, where, **run.info["processing"])
+        dataset = _by_name(run, data_dir)
     if dataset.checksum != run.info["dataset_checksum"]:
         raise CheckpointError(
             f"the data of this run has changed since (checksum {dataset.checksum[:12]}, then "
             f"{run.info['dataset_checksum'][:12]}); give the tables with --nodes and --edges"
         )
-    return RunData(dataset, run.info["split"])
+    _check_fit(run, dataset)
+    return RunData(dataset, run.info["split"], run.notes)
+
+
+def _own_tables_again(run: Run, tables: dict[str, Any], data_dir: Path | None) -> AnyDataset:
+    """The tables that a run was trained on, from where they were then."""
+    named = [tables.get("nodes"), tables.get("edges")]
+    if "graphs" in tables:
+        named.append(tables["graphs"])
+    if None in named:
+        raise CheckpointError(
+            "the tables that this run was trained on came through a pipe or from memory; give them "
+            "with --nodes and --edges"
+        )
+    paths = [Path(str(name)) for name in named]
+    if run.folder is not None:
+        for path in paths:
+            check_near(path, run.folder, data_dir, "the table")
+    with without_their_content(paths):
+        return read_own_again(tables, run.info["encoder"])
+
+
+def _by_name(run: Run, data_dir: Path | None) -> AnyDataset:
+    """The dataset or pack that a run was trained on."""
+    if run.info["level"] == "link":
+        raise CheckpointError(
+            f"the links of this run, {run.info['dataset']}, were made in Python: evaluate it "
+            "there, with the dataset that it was trained on"
+        )
+    name = run.info["dataset"]
+    if run.recipe.data.name.startswith(PREFIX):
+        name = run.recipe.data.name
+        if run.folder is not None:
+            check_near(Path(name.removeprefix(PREFIX)), run.folder, data_dir, "the pack")
+    where = data_dir or run.info.get("data_dir")
+    return load_dataset(name, where, **run.info["processing"])
+
+
+def _check_fit(run: Run, dataset: AnyDataset) -> None:
+    """What a run says of its outputs has to be true of the data that it names."""
+    level = {GraphDataset: "graph", LinkDataset: "link"}.get(type(dataset), "node")
+    if level != run.info["level"]:
+        raise CheckpointError(
+            f"run.json: level must fit its data, {level}; got {run.info['level']}"
+        )
+    facts: dict[str, Any] = {"task": dataset.task, "out_channels": dataset.out_channels}
+    if run.info.get("tables"):  # the names of a dataset by name are ours, and may be spelled anew
+        facts["class_names"] = list(dataset.class_names)
+    for key, value in facts.items():
+        if run.info[key] != value:
+            raise CheckpointError(
+                f"run.json: {key} must be that of the data it names, {brief(value)}; got "
+                f"{brief(run.info[key])}"
+            )
 
 
 def table_schema(run: Run) -> TableSchema:
@@ -101,7 +148,14 @@ def table_schema(run: Run) -> TableSchema:
     tables = _stored_tables(run)
     if tables is None:
         raise ValueError(f"this run was trained on {run.info['dataset']}, not on tables")
-    return stored_schema(tables, run.info["encoder"], run.task.kind, run.class_names)
+    schema = stored_schema(tables, run.info["encoder"], run.task.kind, run.class_names)
+    wanted, found = run.info["in_channels"], schema.encoder.num_features
+    if found != wanted:
+        raise CheckpointError(
+            f"run.json: its encoder must make {wanted} features, as many as the network takes; it "
+            f"makes {found}"
+        )
+    return schema
 
 
 def read_pairs(run: Run, pairs: Any, dataset: NodeDataset | LinkDataset) -> Tensor:

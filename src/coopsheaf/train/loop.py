@@ -16,11 +16,14 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from coopsheaf.data.dataset import PARTS
 from coopsheaf.memory import ease_memory
+from coopsheaf.schema import brief_text
 from coopsheaf.train.checkpoint import load_tensors, pack, save_tensors, unpack
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.engine import Engine
 from coopsheaf.train.feed import Feed
 from coopsheaf.train.run_info import CheckpointError
+from coopsheaf.train.run_schema import check_state
+from coopsheaf.train.state_checks import check_moments, check_same_shapes
 from coopsheaf.train.task import HIGHER_IS_BETTER, Task
 from coopsheaf.train.world import World
 
@@ -338,14 +341,18 @@ def _restore(
     world: World,
 ) -> tuple[FitState, dict[str, Tensor]]:
     try:
+        check_state(meta)
         model.load_state_dict(unpack("model", tensors))
         best = unpack("best", tensors)
+        check_same_shapes(best, model.state_dict())
         state = FitState(**meta["state"])
         packed = optimizer.state_dict()
         packed["state"] = {}
         for name, value in unpack("optimizer", tensors).items():
             index, _, key = name.partition(".")
             packed["state"].setdefault(int(index), {})[key] = value
+        groups = optimizer.param_groups
+        check_moments(packed["state"], [p for group in groups for p in group["params"]])
         optimizer.load_state_dict(packed)
         for group, rate in zip(optimizer.param_groups, meta["rates"], strict=True):
             group["lr"] = rate
@@ -355,7 +362,7 @@ def _restore(
         torch.set_rng_state(drawn["cpu"])
         if "cuda" in drawn and torch.cuda.is_available():
             torch.cuda.set_rng_state(drawn["cuda"])
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        reason = str(error).splitlines()[0]
+    except (AttributeError, LookupError, TypeError, ValueError, RuntimeError) as error:
+        reason = brief_text((str(error) or type(error).__name__).split("\n")[0])
         raise CheckpointError(f"{path}: does not fit this model ({reason})") from None
     return state, best

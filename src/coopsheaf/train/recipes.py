@@ -14,6 +14,7 @@ from typing import Any
 
 from coopsheaf.config import ConfigError, from_mapping
 from coopsheaf.models.registry import MODELS, find_model
+from coopsheaf.schema import brief_text
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.recipe import Recipe, default_recipe, recipe_from_mapping
 
@@ -134,8 +135,11 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: must be UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML ({error})") from None
+    except (ValueError, RecursionError) as error:  # also a number of too many digits
+        reason = (
+            "nested too deeply" if isinstance(error, RecursionError) else brief_text(str(error))
+        )
+        raise ConfigError(f"{path}: not valid TOML ({reason})") from None
 
 
 def _toml(value: Any) -> str:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field, fields
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_type_hints
 
 from coopsheaf.files import append_line, finite, is_json
+from coopsheaf.schema import Kind, brief_text, find_fault, keys, of_hint
 
 T = TypeVar("T")
+OnBad = Callable[[str], None]
+"""Is told why something was passed over, in one line."""
+
+LONGEST_LINE = 1 << 24  # bytes
 
 
 @dataclass(frozen=True)
@@ -71,41 +77,105 @@ class RecordError(ValueError):
     """A line that is not a record; names file and line."""
 
 
+class PassedOver:
+    """Collects what was passed over, each once however often it was met."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def __call__(self, reason: str) -> None:
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+
+
+def warn_of_line(reason: str) -> None:
+    """Warn of a line that was passed over, for callers in Python."""
+    warnings.warn(reason, stacklevel=3)
+
+
 def append_record(path: Path, record: Record) -> None:
     """Append one record, whole or not at all, whatever other processes do."""
     append_line(path, record.to_line(), is_whole=is_json)
 
 
-def read_records(paths: Iterable[Path]) -> list[Record]:
-    """All records of some files, in order."""
-    return read_lines(Record, paths)
+def read_records(paths: Iterable[Path], bad: OnBad | None = None) -> list[Record]:
+    """All records of some files, in order; see :func:`read_lines`."""
+    return read_lines(Record, paths, bad)
 
 
-def read_lines(kind: Callable[..., T], paths: Iterable[Path]) -> list[T]:
+def read_lines(kind: Callable[..., T], paths: Iterable[Path], bad: OnBad | None = None) -> list[T]:
     """The lines of some files, each as an object of a dataclass; fields it does not have are left.
 
     A last line without an end, left by a process that was killed, is passed over.
+
+    Args:
+        kind: the dataclass; its types say what a line must hold.
+        paths: the files.
+        bad: is told of every line that cannot be used, by file, line and reason, and the others
+            are read on; without it the first one is a :class:`RecordError`.
     """
     known = {item.name for item in fields(cast(Any, kind))}
+    wanted = _kind_of(kind)
     found = []
     for path in paths:
-        lines = path.read_bytes().split(b"\n")  # a half line may end within a letter
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
+        for number, line, is_last in _lines(path, bad):
             try:
-                values = json.loads(line, parse_constant=lambda _: None)  # a score that is NaN
-                found.append(kind(**{key: values[key] for key in values if key in known}))
-            except (ValueError, TypeError) as error:
-                if number == len(lines):
-                    continue
-                raise RecordError(f"{path}, line {number}: not a record ({error})") from None
+                values = _parse(line, wanted)
+            except (ValueError, RecursionError) as error:
+                if not is_last:
+                    _tell(bad, f"{path}, line {number}: not a record ({_one_line(error)})")
+                continue
+            found.append(kind(**{key: values[key] for key in values if key in known}))
     return found
 
 
-def find_records(folder: Path) -> list[Record]:
-    """All records below ``results/*.jsonl``."""
-    return read_records(sorted(folder.glob("*.jsonl")))
+def find_records(folder: Path, bad: OnBad | None = None) -> list[Record]:
+    """All records below ``results/*.jsonl``; see :func:`read_lines`."""
+    return read_records(sorted(folder.glob("*.jsonl")), bad)
+
+
+def _lines(path: Path, bad: OnBad | None) -> Iterator[tuple[int, bytes, bool]]:
+    """The lines of a file that hold something, their numbers, and which has no end."""
+    try:
+        lines = path.read_bytes().split(b"\n")  # a half line may end within a letter
+    except OSError as error:
+        _tell(bad, f"{path}: cannot be read ({error.strerror})")
+        return
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield number, line, number == len(lines)
+
+
+def _parse(line: bytes, wanted: Kind) -> dict[str, Any]:
+    if len(line) > LONGEST_LINE:
+        raise ValueError(f"it has more than {LONGEST_LINE >> 20} MB")
+    values = json.loads(line, parse_constant=lambda _: None)  # a score that is NaN
+    fault = find_fault(values, wanted)
+    if fault is not None:
+        raise ValueError(fault)
+    return cast(dict[str, Any], values)
+
+
+def _kind_of(record: Callable[..., Any]) -> Kind:
+    """What a line must hold, read off the types of a dataclass."""
+    hints = get_type_hints(record)
+    required: dict[str, Kind] = {}
+    optional: dict[str, Kind] = {}
+    for item in fields(cast(Any, record)):
+        is_optional = item.default is not MISSING or item.default_factory is not MISSING
+        kind = of_hint(hints[item.name])
+        (optional if is_optional else required)[item.name] = item.metadata.get("kind", kind)
+    return keys(required, optional)
+
+
+def _tell(bad: OnBad | None, reason: str) -> None:
+    if bad is None:
+        raise RecordError(reason)
+    bad(reason)
+
+
+def _one_line(error: BaseException) -> str:
+    return "nested too deeply" if isinstance(error, RecursionError) else brief_text(str(error))
 
 
 def spell_splits(splits: tuple[int, ...]) -> str:

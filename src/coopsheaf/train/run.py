@@ -7,7 +7,7 @@ import os
 import platform
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,13 @@ import torch_geometric
 from torch import nn
 
 import coopsheaf
-from coopsheaf.data.dataset import GraphDataset
+from coopsheaf.config import to_mapping
+from coopsheaf.data.dataset import GraphDataset, Processing
 from coopsheaf.data.links import AnyDataset, LinkDataset
 from coopsheaf.files import write_json
 from coopsheaf.memory import forget_peak, peak_bytes
 from coopsheaf.models.registry import find_model
+from coopsheaf.schema import brief, brief_text
 from coopsheaf.train.build import Rescaled, build_model, build_network
 from coopsheaf.train.checkpoint import load_tensors, save_tensors
 from coopsheaf.train.feed import Feed, GraphFeed, NodeFeed
@@ -31,7 +33,9 @@ from coopsheaf.train.loop import EpochReport, FitResult, fit, train_dtype
 from coopsheaf.train.order import derive_seed
 from coopsheaf.train.recipe import Recipe, recipe_from_mapping
 from coopsheaf.train.run_info import FORMAT, CheckpointError, read_run_info
+from coopsheaf.train.run_schema import check_info, check_recipe
 from coopsheaf.train.task import Task
+from coopsheaf.train.weights import load_network
 from coopsheaf.train.world import ProcessLost, World, is_lost, make_fabric
 
 # What cuts a graph into batches stands above this room and is imported when a recipe asks for it:
@@ -49,6 +53,8 @@ class Run:
         task: its task.
         class_names: names of its classes or labels.
         info: the whole of ``run.json``.
+        folder: where it was read from; what lies beside it may be read too.
+        notes: what reading it had to say, one line each.
     """
 
     model: nn.Module
@@ -56,6 +62,8 @@ class Run:
     task: Task
     class_names: tuple[str, ...]
     info: dict[str, Any] = field(repr=False)
+    folder: Path | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def scores(self) -> dict[str, float]:
@@ -315,7 +323,8 @@ def _discard(out: Path) -> None:
 
 def read_result(info: dict[str, Any]) -> FitResult:
     """The result in ``run.json``; JSON has no NaN, so null stands for it."""
-    values = dict(info["result"])
+    names = {item.name for item in fields(FitResult)}
+    values = {key: value for key, value in info["result"].items() if key in names}
     values["scores"] = {part: _number(score) for part, score in values["scores"].items()}
     values["history"] = [[_number(value) for value in row] for row in values["history"]]
     return FitResult(**values)
@@ -376,45 +385,48 @@ def versions() -> dict[str, str]:
 
 
 def load_run(folder: Path) -> Run:
-    """Read a finished run back; nothing in its files is executed."""
+    """Read a finished run back; nothing in its files is executed.
+
+    Whoever made the folder is not trusted: types, bounds and sizes are compared before they are
+    used. What is not known here is in the run's ``notes``.
+    """
     info = read_run_info(folder)
     if info.get("status") != "finished":
         raise CheckpointError(
-            f"{folder}: the run has not ended (status {info.get('status')!r}); "
+            f"{folder}: the run has not ended (status {brief(info.get('status'))}); "
             "continue it with --resume"
         )
     try:
+        notes = check_info(info)
         recipe = recipe_from_mapping(info["recipe"], f"{folder / 'run.json'}")
-        find_model(recipe.model_name)
-        model = build_network(
-            recipe,
-            info["in_channels"],
-            info["out_channels"],
-            graph_level=info["level"] == "graph",
-            task=info["task"],
-            edge_channels=info.get("edge_channels", 0),  # older runs do not say: there were none
-            undirected=info["undirected"] if info["level"] == "link" else False,
+        notes += check_recipe(info, recipe)
+        Processing(**info["processing"])
+        model = load_network(
+            folder / "model.safetensors",
+            info["identity"],
+            to_mapping(recipe.model),
+            lambda: _rebuild(recipe, info),
         )
-        task = Task(info["task"], info["metric"])
-        names = tuple(str(name) for name in info["class_names"])
-        identity = info["identity"]
-        read_result(info)
-        for key in ("dataset", "dataset_checksum", "processing", "split"):
-            info[key]
-    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error).split("\n")[0]
+        if info["parameters"] != (count := sum(p.numel() for p in model.parameters())):
+            raise ValueError(f"parameters must be {count}; got {info['parameters']}")
+    except CheckpointError:
+        raise
+    except (AttributeError, MemoryError, OverflowError, RuntimeError, TypeError, ValueError) as e:
+        reason = brief_text((str(e) or type(e).__name__).split("\n")[0], 500)
         raise CheckpointError(f"{folder / 'run.json'}: not a run of coopsheaf ({reason})") from None
-    tensors, meta = load_tensors(folder / "model.safetensors")
-    if meta.get("identity") != identity:
-        raise CheckpointError(
-            f"{folder / 'model.safetensors'}: belongs to another run than run.json beside it"
-        )
-    try:
-        model.load_state_dict(tensors)
-    except RuntimeError as error:
-        lines = [line.strip() for line in str(error).splitlines()]
-        raise CheckpointError(
-            f"{folder / 'model.safetensors'}: does not fit the model in run.json ({lines[1]})"
-        ) from None
     model.eval()
-    return Run(model, recipe, task, names, info)
+    task, names = Task(info["task"], info["metric"]), tuple(info["class_names"])
+    return Run(model, recipe, task, names, info, folder, notes)
+
+
+def _rebuild(recipe: Recipe, info: dict[str, Any]) -> nn.Module:
+    """The network that a run was trained with, with whatever parameters come."""
+    return build_network(
+        recipe,
+        info["in_channels"],
+        info["out_channels"],
+        graph_level=info["level"] == "graph",
+        task=info["task"],
+        edge_channels=info.get("edge_channels", 0),  # older runs do not say: there were none
+        undirected=info.get("undirected", False),
+    )

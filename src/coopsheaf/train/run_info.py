@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from coopsheaf.schema import read_json
+
 FORMAT = 1
+LARGEST_FILE = 1 << 28  # bytes: curves of a million epochs, encoders of a million categories
 
 
 class CheckpointError(ValueError):
@@ -17,7 +19,7 @@ def read_run_info(folder: Path) -> dict[str, Any]:
     """What ``run.json`` says."""
     path = folder / "run.json"
     try:
-        info = json.loads(path.read_text(encoding="utf-8"))
+        info = read_json(path, LARGEST_FILE)
     except FileNotFoundError:
         raise CheckpointError(f"{folder}: not a run (there is no run.json in it)") from None
     except (OSError, ValueError, RecursionError) as error:

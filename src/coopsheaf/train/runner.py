@@ -15,7 +15,7 @@ from coopsheaf.data.links import AnyDataset
 from coopsheaf.files import locked
 from coopsheaf.train.loop import EpochReport, FitResult
 from coopsheaf.train.recipe import Recipe
-from coopsheaf.train.records import Record, append_record, find_records
+from coopsheaf.train.records import OnBad, Record, append_record, find_records, warn_of_line
 from coopsheaf.train.run import Run, run_identity, run_split
 
 Progress = AbstractContextManager[Callable[[EpochReport], None] | None]
@@ -90,6 +90,7 @@ def bench(
     progress: Callable[[int], Progress] = lambda split: nullcontext(None),
     should_stop: Callable[[], bool] | None = None,
     checkpoint_seconds: float = 30.0,
+    bad: OnBad = warn_of_line,
 ) -> Iterator[Outcome]:
     """Run every split that has no record yet, one after the other, and record it.
 
@@ -106,6 +107,7 @@ def bench(
         progress: makes the progress report of a split, for as long as it runs.
         should_stop: asked after every epoch.
         checkpoint_seconds: seconds between two states.
+        bad: is told of lines in ``results`` that are no records; they are passed over.
     """
     file = results / f"{recipe.model_name}-{dataset.name}.jsonl"
     for split in splits:
@@ -113,7 +115,7 @@ def bench(
         name = f"{recipe.model_name}-{dataset.name}-{split}-{identity}"
         with locked(work / name):
             key = expected_key(recipe, dataset, split)
-            known = {record.key: record for record in find_records(results)}
+            known = {record.key: record for record in find_records(results, bad)}
             if key in known:
                 yield Outcome(split, known[key], skipped=True)
                 continue
