@@ -17,6 +17,13 @@ DESCRIPTION = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The program ``coopsheaf``."""
+    from coopsheaf.cli.stopping import ending_at_once
+
+    with ending_at_once():
+        _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> None:
     from coopsheaf.cli.args import Command
 
     print_anything()

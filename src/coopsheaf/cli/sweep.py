@@ -11,6 +11,7 @@ import torch
 
 from coopsheaf.cli import args, show, sweep_show, training
 from coopsheaf.cli.own import has_own
+from coopsheaf.cli.stopping import Stop, stoppable
 from coopsheaf.cli.sweep_worker import Job, Team, read_data
 from coopsheaf.sweep.plan import Plan, make_plan
 from coopsheaf.sweep.search import Sweep
@@ -47,8 +48,9 @@ def sweep(command: args.Sweep) -> int:
         trials = search.grow(command.trials)
         training.introduce(recipe, dataset)
         _introduce(plan, out, trials, command)
-        finished = _run(search, _job(command, search, storage), trials, command.workers)
-        return _conclude(search, out, own, finished)
+        with stoppable() as stop:
+            finished = _run(search, _job(command, search, storage), trials, command.workers, stop)
+        return _conclude(search, out, own, 0 if finished else stop.exit_code())
 
 
 def _recipe_and_space(command: args.Sweep, own: bool) -> tuple[Recipe, Space]:
@@ -95,18 +97,15 @@ def _job(command: args.Sweep, search: Sweep, storage: str | None) -> Job:
     )
 
 
-def _run(search: Sweep, job: Job, trials: int, workers: int) -> bool:
-    """Keep the processes at work until all trials are finished; ``False`` if Ctrl-C was first."""
+def _run(search: Sweep, job: Job, trials: int, workers: int, stop: Stop) -> bool:
+    """Keep the processes at work until all trials are finished; ``False`` if a signal was first."""
     rows = search.queue.rows()
     if search.queue.is_finished():
         return True
-    with (
-        show.stoppable() as stopped,
-        sweep_show.progress(search.plan, trials, rows) as update,
-    ):
+    with sweep_show.progress(search.plan, trials, rows) as update:
         team = Team(job, min(workers, trials), _warn)
         try:
-            while not stopped():
+            while not stop():
                 rows = search.queue.rows()
                 update(rows)
                 if search.queue.is_finished():
@@ -127,7 +126,7 @@ def _warn(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
-def _conclude(search: Sweep, out: Path, own: bool, finished: bool) -> int:
+def _conclude(search: Sweep, out: Path, own: bool, code: int) -> int:
     rows = search.queue.rows()
     best = search.write_best()
     if best is not None:
@@ -143,12 +142,12 @@ def _conclude(search: Sweep, out: Path, own: bool, finished: bool) -> int:
         )
         show.say(f"best recipe: {file}   test it with: {how}")
     done = sum(row.finished for row in rows)
-    if not finished:
+    if code:
         sys.stderr.write(
             f"stopped; {done} of {search.queue.size} trials are finished. The same command goes "
             "on\n"
         )
-        return 130
+        return code
     if best is None:
         first = next((row.error for row in rows if row.error), "no reason is known")
         raise ValueError(f"{out}: no trial was completed; the first one failed because {first}")

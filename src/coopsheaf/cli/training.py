@@ -10,6 +10,7 @@ import torch
 
 from coopsheaf.cli import args, show
 from coopsheaf.cli.own import has_own, read_tables
+from coopsheaf.cli.stopping import Stop, check_requeue, stoppable
 from coopsheaf.data.catalogue import DATASETS
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.data.pack import PREFIX
@@ -27,6 +28,7 @@ NAMES = {"auroc": "AUROC", "accuracy": "accuracy", "ap": "AP", "mae": "MAE"}
 
 def train(command: args.Train) -> int:
     set_threads(command.threads)
+    check_requeue(command.requeue_exit_code)
     if command.dataset is not None and command.dataset.startswith(PREFIX):
         # By its whole path, so that the run finds it again from anywhere.
         folder = Path(command.dataset.removeprefix(PREFIX)).resolve()
@@ -46,9 +48,22 @@ def train(command: args.Train) -> int:
     if command.out is not None and len(splits) > 1:
         raise ValueError("--out takes one run; leave it out, or choose one split")
     introduce(recipe, dataset)
+    with stoppable() as stop:
+        return _train_splits(command, recipe, dataset, splits, extra, stop)
+
+
+def _train_splits(
+    command: args.Train,
+    recipe: Recipe,
+    dataset: NodeDataset | GraphDataset,
+    splits: list[int],
+    extra: dict[str, Any],
+    stop: Stop,
+) -> int:
+    """Train and record one split after the other; returns the exit code."""
     for split in splits:
         out = command.out or Path("runs") / f"{recipe.model_name}-{dataset.name}-{split}"
-        with show.stoppable() as stopped, show.progress(f"split {split}") as report:
+        with show.progress(f"split {split}") as report:
             run, result = run_split(
                 recipe,
                 dataset,
@@ -57,7 +72,7 @@ def train(command: args.Train) -> int:
                 resume=command.resume,
                 extra=extra,
                 report=report,
-                should_stop=stopped,
+                should_stop=stop,
                 announce=_announce,
             )
         if result.interrupted:
@@ -65,7 +80,7 @@ def train(command: args.Train) -> int:
                 f"stopped after epoch {result.epochs}; the state is in {out}. "
                 "Continue with the same command and --resume"
             )
-            return 130
+            return stop.exit_code(command.requeue_exit_code)
         if find_launch().rank > 0:
             continue  # the first process speaks and records for all
         record = runner.make_record(run, result)
@@ -85,6 +100,7 @@ def train(command: args.Train) -> int:
 
 def bench(command: args.Bench) -> int:
     set_threads(command.threads)
+    check_requeue(command.requeue_exit_code)
     recipes = [_find_recipe(name).set(*command.set) for name in command.recipes]
     if not recipes:
         raise ValueError("name at least one recipe, e.g. csnn/tolokers")
@@ -94,7 +110,7 @@ def bench(command: args.Bench) -> int:
         splits = show.parse_splits(command.splits or every, dataset.num_splits)
         introduce(recipe, dataset)
         done = 0
-        with show.stoppable() as stopped:
+        with stoppable() as stop:
             for outcome in runner.bench(
                 recipe,
                 dataset,
@@ -103,7 +119,7 @@ def bench(command: args.Bench) -> int:
                 work=command.work,
                 extra=whereabouts(command.data_dir),
                 progress=lambda split: show.progress(f"split {split}"),
-                should_stop=stopped,
+                should_stop=stop,
             ):
                 record, done = outcome.record, done + 1
                 state = "recorded already" if outcome.skipped else f"{record.seconds:.0f} s"
@@ -113,7 +129,7 @@ def bench(command: args.Bench) -> int:
                 )
         if done < len(splits):
             show.note("stopped; the same command continues where it was")
-            return 130
+            return stop.exit_code(command.requeue_exit_code)
     show.say(f"records: {command.results}   tables: coopsheaf report --results {command.results}")
     return 0
 
