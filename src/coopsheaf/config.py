@@ -110,7 +110,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     elif isinstance(value, int) and float in kinds and int not in kinds:
         return float(value)
     elif isinstance(value, tuple(kind for kind in kinds if kind is not type(None))):
-        return value
+        return _check_size(value, where)
     raise ConfigError(f"{where} must be {_describe(kinds)}; got {value!r}")
 
 
@@ -123,12 +123,20 @@ def _parse(hint: Any, text: str, where: str) -> Any:
     for kind in (int, float):
         if kind in kinds:
             try:
-                return kind(text)
+                value = kind(text)
             except ValueError:
                 continue
+            return _check_size(value, where)
     if str in kinds:
         return text
     raise ConfigError(f"{where} must be {_describe(kinds)}; got {text!r}")
+
+
+def _check_size(value: Any, where: str) -> Any:
+    """No tensor takes a larger number, and no setting means one."""
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise ConfigError(f"{where} must be below 2**63; got {value:.3g}")
+    return value
 
 
 def _kinds(hint: Any) -> tuple[type, ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from coopsheaf.cli import args, show, sweep_show, training
+from coopsheaf.cli.limits import check_threads, check_workers
 from coopsheaf.cli.own import has_own
 from coopsheaf.cli.stopping import Stop, stoppable
 from coopsheaf.cli.sweep_worker import Job, Team, read_data
@@ -25,11 +26,11 @@ _DEFAULT_SPLITS = 3
 
 
 def sweep(command: args.Sweep) -> int:
-    for name in ("trials", "workers"):
-        if getattr(command, name) < 1:
-            raise ValueError(f"--{name} must be at least 1; got {getattr(command, name)}")
-    if command.threads is not None and command.threads < 1:
-        raise ValueError(f"--threads must be at least 1; got {command.threads}")
+    if command.trials < 1:
+        raise ValueError(f"--trials must be at least 1; got {command.trials}")
+    check_workers(command.workers)
+    if command.threads is not None:
+        check_threads(command.threads)
     try:
         load_optuna()
     except ImportError as error:  # it says what to install

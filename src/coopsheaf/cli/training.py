@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from coopsheaf.cli import args, show
+from coopsheaf.cli.limits import check_threads
 from coopsheaf.cli.own import has_own, read_tables
 from coopsheaf.cli.stopping import Stop, check_requeue, stoppable
 from coopsheaf.data.catalogue import DATASETS
@@ -140,9 +141,7 @@ def _score(value: float | None) -> str:
 
 def set_threads(threads: int | None) -> None:
     if threads is not None:
-        if threads < 1:
-            raise ValueError(f"--threads must be at least 1; got {threads}")
-        torch.set_num_threads(threads)
+        torch.set_num_threads(check_threads(threads))
 
 
 def choose_recipe(command: args.Train, own: bool) -> Recipe:

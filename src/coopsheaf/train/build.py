@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.models.network import Network
+from coopsheaf.train.limits import check_memory
 from coopsheaf.train.loop import train_dtype
 from coopsheaf.train.recipe import Recipe
 
@@ -59,6 +60,7 @@ def build_network(
 
 def build_model(recipe: Recipe, dataset: NodeDataset | GraphDataset) -> nn.Module:
     """The recipe's network for a dataset, its parameters drawn from the recipe's seed."""
+    check_memory(recipe, dataset)
     torch.manual_seed(recipe.train.seed)
     return build_network(
         recipe,
