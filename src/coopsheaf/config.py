@@ -7,13 +7,14 @@ here imports PyTorch.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import hashlib
 import json
 import types
 import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
+
+from coopsheaf.checks import did_you_mean
 
 C = TypeVar("C")
 
@@ -157,6 +158,4 @@ def _describe(kinds: tuple[type, ...]) -> str:
 
 
 def _suggest(name: str, choices: Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(name, choices, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    return f"{hint}; there are {', '.join(choices)}"
+    return f"{did_you_mean(name, choices)}; there are {', '.join(choices)}"

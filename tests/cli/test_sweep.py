@@ -290,7 +290,7 @@ def test_names_that_are_missing(program: Program, monkeypatch: pytest.MonkeyPatc
     assert "no published search grid of 'mlp'; give a space with --space" in program("sweep", "texas", "--model", "mlp").error  # fmt: skip
     assert "own tables have one split" in program("sweep", "--nodes", "a", "--edges", "b", "--splits", "0").error  # fmt: skip
     monkeypatch.setitem(sys.modules, "optuna", None)
-    assert program("sweep", "texas").error == "sweeps need optuna, which is not installed: pip install coopsheaf[sweep]"  # fmt: skip
+    assert program("sweep", "texas").error == "sweeps need optuna, which is not installed: pip install 'coopsheaf[sweep]'"  # fmt: skip
 
 
 def test_help(program: Program) -> None:

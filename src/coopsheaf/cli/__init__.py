@@ -54,6 +54,12 @@ def parse(kind: Any, program: str, description: str, words: Sequence[str] | None
         )
     except BrokenPipeError:
         sys.exit(stop_writing())
+    except SystemExit as end:
+        if end.code:
+            from coopsheaf.cli.hints import settings_meant
+
+            sys.stderr.writelines(f"{line}\n" for line in settings_meant(words or ()))
+        raise
 
 
 def print_anything() -> None:

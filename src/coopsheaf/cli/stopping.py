@@ -36,11 +36,10 @@ class Stop:
             requeue: the code instead, unless somebody pressed Ctrl-C: a scheduler that sees it may
                 start the command again.
         """
-        # Of several processes, the one that was told may be another.
-        number = signal.SIGTERM if self.number is None else self.number
-        if requeue is not None and number != signal.SIGINT:
+        # Of several processes, the one that was told may be another: then nobody here pressed it.
+        if requeue is not None and self.number != signal.SIGINT:
             return requeue
-        return 128 + number
+        return 128 + (signal.SIGINT if self.number is None else self.number)
 
 
 @contextmanager

@@ -31,10 +31,7 @@ def sweep(command: args.Sweep) -> int:
     check_workers(command.workers)
     if command.threads is not None:
         check_threads(command.threads)
-    try:
-        load_optuna()
-    except ImportError as error:  # it says what to install
-        raise ValueError(str(error)) from None
+    load_optuna()
     storage = None if command.storage is None else check_storage(command.storage)
     own = has_own(command.tables, command.dataset, command.splits)
     recipe, space = _recipe_and_space(command, own)

@@ -23,6 +23,7 @@ from coopsheaf.train.recipe import DataConfig, Recipe, default_recipe
 from coopsheaf.train.recipes import load_recipe, recipe_for
 from coopsheaf.train.records import append_record, find_records
 from coopsheaf.train.run import run_split
+from coopsheaf.train.trouble import remark
 
 NAMES = {"auroc": "AUROC", "accuracy": "accuracy", "ap": "AP", "mae": "MAE"}
 
@@ -96,6 +97,9 @@ def _train_splits(
             f"(epoch {result.best_epoch} of {result.epochs}, {result.seconds:.1f} s)"
         )
         show.say(f"  run: {out}   record: {file}")
+        word = remark(run.task, dataset, split, result, recipe.train)
+        if word is not None:
+            show.say(f"  NOTE: {word}")
     return 0
 
 
