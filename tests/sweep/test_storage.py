@@ -41,7 +41,7 @@ def test_half_a_line_of_a_killed_process_is_cut_off(tmp_path: Path, half: str) -
 
 def test_optuna_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(ImportError, match=r"pip install coopsheaf\[sweep\]"):
+    with pytest.raises(ImportError, match=r"pip install 'coopsheaf\[sweep\]'"):
         sweep_storage.load_optuna()
 
 
