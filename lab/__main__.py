@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from coopsheaf.cli import parse
 from coopsheaf.cli.dispatch import guarded
+from coopsheaf.cli.stopping import ending_at_once, interruptible
 from lab import args
 
 DESCRIPTION = (
@@ -16,24 +18,30 @@ DESCRIPTION = (
 
 
 def main(arguments: list[str] | None = None) -> None:
-    command = parse(args.Command, "python -m lab", DESCRIPTION, arguments)
-    sys.exit(guarded(lambda: _call(command)))
+    with ending_at_once():
+        command = parse(args.Command, "python -m lab", DESCRIPTION, arguments)
+        sys.exit(guarded(lambda: _call(command)))
 
 
 def _call(command: Any) -> int:
+    work = _find(command)
+    with interruptible():
+        return work(command)
+
+
+def _find(command: Any) -> Callable[[Any], int]:
+    """What carries a command out, imported where Ctrl-C ends at once."""
     if isinstance(command, args.Tables):
         from lab.tables import tables
 
-        return tables(command)
+        return tables
     if isinstance(command, args.Figures):
         from lab.concepts.commands import figures
 
-        return figures(command)
+        return figures
     from lab.squash import commands
 
-    if isinstance(command, args.Squash):
-        return commands.squash(command)
-    return commands.noisy_path(command)
+    return commands.squash if isinstance(command, args.Squash) else commands.noisy_path
 
 
 if __name__ == "__main__":

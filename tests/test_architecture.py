@@ -19,6 +19,7 @@ FLOORS = [
     "checks",
     "config",
     "deprecation",
+    "extras",
     "files",
     "lazy",
     "memory",

@@ -164,10 +164,10 @@ def test_hashes_are_the_same_tomorrow() -> None:
 @given(
     st.builds(
         Outer,
-        st.integers(),
+        st.integers(-(2**63) + 1, 2**63 - 1),
         st.text(),
         st.booleans(),
-        st.none() | st.integers(),
+        st.none() | st.integers(-(2**63) + 1, 2**63 - 1),
         st.builds(Inner, st.floats(allow_nan=False), st.none() | st.floats(allow_nan=False)),
     )
 )

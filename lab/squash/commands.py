@@ -14,6 +14,7 @@ from typing import Any
 
 from coopsheaf.checks import check_choice
 from coopsheaf.cli import show
+from coopsheaf.cli.stopping import stoppable
 from lab import args
 from lab.documents import fill_files
 from lab.squash.records import (
@@ -69,7 +70,7 @@ def _run(command: args.Squash, points: list[SquashPoint], budget: Budget) -> int
 
     set_threads(command.threads)
     done = 0
-    with show.stoppable() as stopped:
+    with stoppable() as stopped:
         for outcome in run_points(
             points,
             budget,
@@ -213,7 +214,7 @@ def noisy_path(command: args.NoisyPath) -> int:
     )
     known = {r.seed: r for r in read_path_results(command.results) if r.config == config}
     results = []
-    with show.stoppable() as stopped:
+    with stoppable() as stopped:
         for seed in range(command.seeds):
             result = known.get(seed)
             if result is None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -13,8 +14,23 @@ def check_choice(argument: str, value: str, choices: Mapping[str, T]) -> T:
     """Look ``value`` up in ``choices``; the error lists what there is."""
     if not isinstance(value, str) or value not in choices:
         names = ", ".join(repr(name) for name in choices)
-        raise ValueError(f"`{argument}` must be one of {names}; got {value!r}")
+        hint = did_you_mean(value, choices)
+        raise ValueError(f"`{argument}` must be one of {names}; got {value!r}{hint}")
     return choices[value]
+
+
+def did_you_mean(name: object, choices: Iterable[str], most: int = 1) -> str:
+    """`` (did you mean 'texas'?)``, or nothing; case, ``-``, ``_`` and spaces do not matter."""
+    folded: dict[str, str] = {}
+    for choice in choices:
+        folded.setdefault(_fold(choice), choice)
+    close = difflib.get_close_matches(_fold(str(name)[:100]), folded, n=most)
+    words = " or ".join(repr(folded[match]) for match in close)
+    return f" (did you mean {words}?)" if words else ""
+
+
+def _fold(name: str) -> str:
+    return name.lower().replace("_", "-").replace(" ", "-")
 
 
 def check_int(argument: str, value: int, *, minimum: int) -> int:

@@ -7,13 +7,14 @@ here imports PyTorch.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import hashlib
 import json
 import types
 import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
+
+from coopsheaf.checks import did_you_mean
 
 C = TypeVar("C")
 
@@ -110,7 +111,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     elif isinstance(value, int) and float in kinds and int not in kinds:
         return float(value)
     elif isinstance(value, tuple(kind for kind in kinds if kind is not type(None))):
-        return value
+        return _check_size(value, where)
     raise ConfigError(f"{where} must be {_describe(kinds)}; got {value!r}")
 
 
@@ -123,12 +124,20 @@ def _parse(hint: Any, text: str, where: str) -> Any:
     for kind in (int, float):
         if kind in kinds:
             try:
-                return kind(text)
+                value = kind(text)
             except ValueError:
                 continue
+            return _check_size(value, where)
     if str in kinds:
         return text
     raise ConfigError(f"{where} must be {_describe(kinds)}; got {text!r}")
+
+
+def _check_size(value: Any, where: str) -> Any:
+    """No tensor takes a larger number, and no setting means one."""
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise ConfigError(f"{where} must be below 2**63; got {value:.3g}")
+    return value
 
 
 def _kinds(hint: Any) -> tuple[type, ...]:
@@ -149,6 +158,4 @@ def _describe(kinds: tuple[type, ...]) -> str:
 
 
 def _suggest(name: str, choices: Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(name, choices, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    return f"{hint}; there are {', '.join(choices)}"
+    return f"{did_you_mean(name, choices)}; there are {', '.join(choices)}"

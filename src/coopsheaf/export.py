@@ -32,6 +32,7 @@ from torch.export import Dim, ExportedProgram
 import coopsheaf
 from coopsheaf.checks import check_choice
 from coopsheaf.data.tables.columns.encoding import FeatureEncoder
+from coopsheaf.extras import load_extra
 from coopsheaf.files import write_atomically
 from coopsheaf.sheaves.edge_list import EdgeList
 from coopsheaf.sheaves.kernels.diagonal import compose_inverse_sqrt
@@ -294,14 +295,10 @@ def _write_pt2(program: ExportedProgram, about: dict[str, Any]) -> tuple[bytes, 
 
 
 def _write_onnx(program: ExportedProgram, about: dict[str, Any]) -> tuple[bytes, _Call]:
-    try:
-        import onnxruntime
-        import onnxscript  # noqa: F401 (torch.onnx asks for it)
-    except ImportError as error:
-        raise ValueError(
-            f"an .onnx file needs `{error.name}`: pip install 'coopsheaf[export]'; a .pt2 file "
-            "needs nothing"
-        ) from None
+    onnxruntime, _ = (  # torch.onnx asks for the other one
+        load_extra(name, "an .onnx file needs", "; a .pt2 file needs nothing")
+        for name in ("onnxruntime", "onnxscript")
+    )
     names = [*about["inputs"]]
     try:
         with _quiet(), torch.no_grad():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -91,6 +94,24 @@ def call_in(folder: Path, words: tuple[str, ...], environment: Mapping[str, str]
     for stream, name in ((1, "out.txt"), (2, f"err-{os.getpid()}.txt")):
         os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
     main(words)
+
+
+def start(folder: Path, *words: object) -> BaseProcess:
+    """A process that is forked from one with everything imported, so that it starts at once."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["coopsheaf.train.run", "train.small"])
+    environment = {name: os.environ[name] for name in ("XDG_CACHE_HOME", "COOPSHEAF_OFFLINE")}
+    arguments = (folder, tuple(map(str, words)), environment, torch.get_num_threads())
+    process = context.Process(target=call_in, args=arguments)
+    process.start()
+    return process
+
+
+def wait_for(path: Path, seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < end, f"{path} did not appear"
+        time.sleep(0.005)
 
 
 def write_tables(

@@ -112,3 +112,19 @@ def test_offline_names_the_file_and_where_to_put_it(
 
 def test_fetch_wants_a_name(program: Program) -> None:
     assert "name at least one dataset" in program("data", "fetch").error
+
+
+@needs_real_data
+def test_an_import_that_skips_says_so_at_the_end(program: Program, folder: Path) -> None:
+    with open(folder / "platonov/chameleon_filtered.npz", "r+b") as file:
+        file.truncate(1000)
+    done = program("data", "import", folder)
+    assert "skipped: " in done.out
+    assert done.error == f"{folder}: 1 file(s) were skipped, see above"
+
+
+def test_an_import_of_nothing_is_an_error(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/notes.txt").write_text("mine")
+    done = program("data", "import", tmp_path / "notes")
+    assert "holds no file of a dataset" in done.error

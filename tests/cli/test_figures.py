@@ -85,5 +85,5 @@ def test_without_matplotlib_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     error = program("figures", trained / "csnn", "-o", "out").error
-    assert "pip install coopsheaf[viz]" in error
+    assert "pip install 'coopsheaf[viz]'" in error
     assert not Path("out").exists()

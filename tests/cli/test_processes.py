@@ -3,40 +3,18 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import signal
-import time
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 import torch
-from cli.program import SMALL, Program, call_in, records, write_tables
+from cli.program import SMALL, Program, records, start, wait_for, write_tables
 from published import REAL_DATA, needs_real_data
 
 from coopsheaf.cli import dispatch
-from coopsheaf.cli.show import stoppable
 from coopsheaf.train.checkpoint import load_tensors
 from coopsheaf.train.run import load_run, read_run_info
-
-
-def start(folder: Path, *words: object) -> BaseProcess:
-    """A process that is forked from one with everything imported, so that it starts at once."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["coopsheaf.train.run", "train.small"])
-    environment = {name: os.environ[name] for name in ("XDG_CACHE_HOME", "COOPSHEAF_OFFLINE")}
-    arguments = (folder, tuple(map(str, words)), environment, torch.get_num_threads())
-    process = context.Process(target=call_in, args=arguments)
-    process.start()
-    return process
-
-
-def wait_for(path: Path, seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not path.exists():
-        assert time.monotonic() < end, f"{path} did not appear"
-        time.sleep(0.005)
 
 
 def test_control_c_keeps_the_state_and_resume_ends_the_same(
@@ -75,17 +53,6 @@ def test_control_c_keeps_the_state_and_resume_ends_the_same(
     assert [record.test for record in records(folder / "results")] == [
         record.test for record in records()
     ]
-
-
-def test_a_second_control_c_ends_at_once() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    with stoppable() as stopped:
-        assert not stopped()
-        signal.raise_signal(signal.SIGINT)
-        assert stopped()
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_an_interruption_outside_training_is_130(

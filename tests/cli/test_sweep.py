@@ -107,19 +107,23 @@ def test_no_trial_is_lost_when_a_process_is_killed(program: Program, space: Path
 
 
 @needs_real_data
-def test_control_c_keeps_everything_and_the_same_command_goes_on(program: Program, space: Path) -> None:  # fmt: skip
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_keeps_everything_and_the_same_command_goes_on(number: int, code: int, program: Program, space: Path) -> None:  # fmt: skip
     words = (*TEXAS, "--trials", 4, "--workers", 2, "--splits", "0-1", "--epochs", 20, "--no-prune")
 
     def interrupt() -> None:
         sweep = open_sweep(FOLDER.resolve())
         wait_until(lambda: any(row.finished for row in sweep.queue.rows()))
-        os.kill(os.getpid(), signal.SIGINT)
+        workers = {row.worker for row in sweep.queue.rows() if row.state == "running"}
+        # A terminal, or a scheduler, sends it to all.
+        for process in (os.getpid(), *(int(worker.rpartition(":")[2]) for worker in workers)):
+            os.kill(process, number)
 
     thread = threading.Thread(target=interrupt, daemon=True)
     thread.start()
     done = program(*words)
     thread.join(10)
-    assert done.code == 130
+    assert done.code == code
     assert "stopping after this epoch" in done.err
     assert "of 4 trials are finished. The same command goes on" in done.err
     assert "Traceback" not in done.err
@@ -286,7 +290,7 @@ def test_names_that_are_missing(program: Program, monkeypatch: pytest.MonkeyPatc
     assert "no published search grid of 'mlp'; give a space with --space" in program("sweep", "texas", "--model", "mlp").error  # fmt: skip
     assert "own tables have one split" in program("sweep", "--nodes", "a", "--edges", "b", "--splits", "0").error  # fmt: skip
     monkeypatch.setitem(sys.modules, "optuna", None)
-    assert program("sweep", "texas").error == "sweeps need optuna, which is not installed: pip install coopsheaf[sweep]"  # fmt: skip
+    assert program("sweep", "texas").error == "sweeps need optuna, which is not installed: pip install 'coopsheaf[sweep]'"  # fmt: skip
 
 
 def test_help(program: Program) -> None:

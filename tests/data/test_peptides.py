@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
 import csv
 import gzip
 import pickle
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -157,14 +157,8 @@ def test_the_first_real_molecules_are_read() -> None:
 def test_without_rdkit_the_error_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = builtins.__import__
-
-    def refuse(name: str, *args: object, **kwargs: object) -> object:
-        if name.split(".")[0] == "rdkit":
-            raise ImportError(name)
-        return original(name, *args, **kwargs)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+    for name in ("rdkit", "rdkit.Chem"):
+        monkeypatch.setitem(sys.modules, name, None)
     table = write_text_gz(tmp_path / "func.csv.gz", peptides_func_text())
     with pytest.raises(DataError, match=r"coopsheaf\[molecules\]"):
         read_peptides_func([table, write_peptides_split(tmp_path / "split.pickle")])

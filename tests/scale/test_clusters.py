@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,14 +102,7 @@ def test_bad_numbers_of_clusters(parts: int, message: str, tmp_path: Path) -> No
 def test_without_metis_the_error_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = builtins.__import__
-
-    def refuse(name: str, *arguments, **options):
-        if name == "pymetis":
-            raise ImportError(name)
-        return real(name, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+    monkeypatch.setitem(sys.modules, "pymetis", None)
     with pytest.raises(ValueError, match=r"pip install 'coopsheaf\[partition\]'"):
         partition(GROUPS, 4, folder=tmp_path)
     assert not list(tmp_path.iterdir())

@@ -88,7 +88,7 @@ def test_a_line_that_others_add_meanwhile_is_named_too(tmp_path: Path) -> None:
 
 def test_optuna_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(ImportError, match=r"pip install coopsheaf\[sweep\]"):
+    with pytest.raises(ImportError, match=r"pip install 'coopsheaf\[sweep\]'"):
         sweep_storage.load_optuna()
 
 

@@ -17,6 +17,13 @@ DESCRIPTION = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The program ``coopsheaf``."""
+    from coopsheaf.cli.stopping import ending_at_once
+
+    with ending_at_once():
+        _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> None:
     from coopsheaf.cli.args import Command
 
     print_anything()
@@ -47,6 +54,12 @@ def parse(kind: Any, program: str, description: str, words: Sequence[str] | None
         )
     except BrokenPipeError:
         sys.exit(stop_writing())
+    except SystemExit as end:
+        if end.code:
+            from coopsheaf.cli.hints import settings_meant
+
+            sys.stderr.writelines(f"{line}\n" for line in settings_meant(words or ()))
+        raise
 
 
 def print_anything() -> None:

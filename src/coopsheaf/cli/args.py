@@ -52,6 +52,9 @@ class Train:
     """Folder of the records: one line per finished run."""
     threads: int | None = None
     """Number of CPU threads."""
+    requeue_exit_code: int | None = None
+    """Exit code when SIGTERM or SIGHUP has stopped the run and its state is saved, for schedulers
+    that start a job again on such a code; by default 128 and the signal's number."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,8 @@ class Bench:
     """Folder of the runs themselves."""
     threads: int | None = None
     """Number of CPU threads."""
+    requeue_exit_code: int | None = None
+    """Exit code when SIGTERM or SIGHUP has stopped it, as of `train`."""
 
 
 @dataclass(frozen=True)

@@ -121,6 +121,10 @@ def _import(command: args.DataImport) -> int:
     for label in ("imported", "present", "skipped", "unknown"):
         for item in getattr(result, label):
             show.say(f"{label}: {item}")
+    if result.skipped:
+        raise ValueError(f"{command.folder}: {len(result.skipped)} file(s) were skipped, see above")
+    if not (result.imported or result.present):
+        raise ValueError(f"{command.folder}: holds no file of a dataset (see `data list`)")
     return 0
 
 

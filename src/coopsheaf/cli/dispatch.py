@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from coopsheaf.cli import args, stop_writing
+from coopsheaf.cli.stopping import interruptible
 from coopsheaf.memory import keep_freed_memory
 from coopsheaf.train.launch import FirstFailed, find_launch
 
@@ -57,42 +58,45 @@ def _fail(message: str) -> int:
 
 
 def _call(command: Any) -> int:
+    work = _find(command)  # PyTorch is imported here, where Ctrl-C ends at once
+    with interruptible():
+        return work(command)
+
+
+def _find(command: Any) -> Callable[[Any], int]:
+    """What carries a command out."""
     if isinstance(command, args.DataCommands):
         from coopsheaf.cli import datasets
 
-        return datasets.run(command.command)
+        return lambda command: datasets.run(command.command)
     if isinstance(command, args.Models):
         from coopsheaf.cli import reports
 
-        return reports.models()
+        return lambda command: reports.models()
     if isinstance(command, args.Report):
         from coopsheaf.cli import reports
 
-        return reports.report(command)
+        return reports.report
     if isinstance(command, args.Explain):
         from coopsheaf.cli import explain
 
-        return explain.explain(command)
+        return explain.explain
     if isinstance(command, args.Export):
         from coopsheaf.cli import export
 
-        return export.export(command)
+        return export.export
     if isinstance(command, args.Figures):
         from coopsheaf.cli import figures
 
-        return figures.figures(command)
+        return figures.figures
     if isinstance(command, args.Sweep):
         from coopsheaf.cli import sweep
 
-        return sweep.sweep(command)
-    if isinstance(command, args.Bench):
+        return sweep.sweep
+    if isinstance(command, args.Bench | args.Train):
         from coopsheaf.cli import training
 
-        return training.bench(command)
-    if isinstance(command, args.Train):
-        from coopsheaf.cli import training
-
-        return training.train(command)
+        return training.bench if isinstance(command, args.Bench) else training.train
     from coopsheaf.cli import using
 
-    return using.evaluate(command) if isinstance(command, args.Evaluate) else using.predict(command)
+    return using.evaluate if isinstance(command, args.Evaluate) else using.predict

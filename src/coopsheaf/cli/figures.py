@@ -52,11 +52,8 @@ def draw_all(drawings: Drawings, output: Path, format: str, *, force: bool) -> i
     for file in files.values():
         if file.exists() and not force:
             raise ValueError(f"{file}: exists already; use --force to overwrite it")
-    try:
-        with show.notice(f"drawing {len(drawings)} figures ..."):
-            drawn = {name: draw() for name, draw in drawings.items()}
-    except ImportError as error:  # it says what to install
-        raise ValueError(str(error)) from None
+    with show.notice(f"drawing {len(drawings)} figures ..."):
+        drawn = {name: draw() for name, draw in drawings.items()}
     for name, figure in drawn.items():
         show.say(f"figure: {save(figure, files[name])}")
     return 0

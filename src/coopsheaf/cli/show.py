@@ -1,15 +1,12 @@
-"""What the command line shows: progress, tables, how to stop."""
+"""What the command line shows: progress, tables."""
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import FrameType
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -110,35 +107,6 @@ def _plain(label: str) -> Callable[[EpochReport], None]:
         sys.stderr.flush()
 
     return report
-
-
-@contextmanager
-def stoppable() -> Iterator[Callable[[], bool]]:
-    """The first Ctrl-C ends training after the running epoch; the second one ends at once."""
-    wanted = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield wanted.is_set
-        return
-
-    launch = find_launch()
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        # torchrun passes a signal on that the terminal has sent to all already, and has a limit
-        # of its own for processes that do not end.
-        if wanted.is_set() and launch.size == 1:
-            raise KeyboardInterrupt
-        if not wanted.is_set():
-            hint = " (Ctrl-C again: at once)" if launch.size == 1 else ""
-            note(f"\nstopping after this epoch{hint}")
-        wanted.set()
-
-    signals = [signal.SIGINT] if launch.size == 1 else [signal.SIGINT, signal.SIGTERM]
-    before: dict[int, Any] = {number: signal.signal(number, ask) for number in signals}
-    try:
-        yield wanted.is_set
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def parse_splits(text: str, available: int) -> list[int]:

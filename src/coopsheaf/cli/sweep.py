@@ -10,7 +10,9 @@ from pathlib import Path
 import torch
 
 from coopsheaf.cli import args, show, sweep_show, training
+from coopsheaf.cli.limits import check_threads, check_workers
 from coopsheaf.cli.own import has_own
+from coopsheaf.cli.stopping import Stop, stoppable
 from coopsheaf.cli.sweep_worker import Job, Team, read_data
 from coopsheaf.sweep.plan import Plan, make_plan
 from coopsheaf.sweep.search import Sweep
@@ -24,15 +26,12 @@ _DEFAULT_SPLITS = 3
 
 
 def sweep(command: args.Sweep) -> int:
-    for name in ("trials", "workers"):
-        if getattr(command, name) < 1:
-            raise ValueError(f"--{name} must be at least 1; got {getattr(command, name)}")
-    if command.threads is not None and command.threads < 1:
-        raise ValueError(f"--threads must be at least 1; got {command.threads}")
-    try:
-        load_optuna()
-    except ImportError as error:  # it says what to install
-        raise ValueError(str(error)) from None
+    if command.trials < 1:
+        raise ValueError(f"--trials must be at least 1; got {command.trials}")
+    check_workers(command.workers)
+    if command.threads is not None:
+        check_threads(command.threads)
+    load_optuna()
     storage = None if command.storage is None else check_storage(command.storage)
     own = has_own(command.tables, command.dataset)
     recipe, space = _recipe_and_space(command, own)
@@ -47,8 +46,9 @@ def sweep(command: args.Sweep) -> int:
         trials = search.grow(command.trials)
         training.introduce(recipe, dataset)
         _introduce(plan, out, trials, command)
-        finished = _run(search, _job(command, search, storage), trials, command.workers)
-        return _conclude(search, out, own, finished)
+        with stoppable() as stop:
+            finished = _run(search, _job(command, search, storage), trials, command.workers, stop)
+        return _conclude(search, out, own, 0 if finished else stop.exit_code())
 
 
 def _recipe_and_space(command: args.Sweep, own: bool) -> tuple[Recipe, Space]:
@@ -95,18 +95,15 @@ def _job(command: args.Sweep, search: Sweep, storage: str | None) -> Job:
     )
 
 
-def _run(search: Sweep, job: Job, trials: int, workers: int) -> bool:
-    """Keep the processes at work until all trials are finished; ``False`` if Ctrl-C was first."""
+def _run(search: Sweep, job: Job, trials: int, workers: int, stop: Stop) -> bool:
+    """Keep the processes at work until all trials are finished; ``False`` if a signal was first."""
     rows = search.queue.rows()
     if search.queue.is_finished():
         return True
-    with (
-        show.stoppable() as stopped,
-        sweep_show.progress(search.plan, trials, rows) as update,
-    ):
+    with sweep_show.progress(search.plan, trials, rows) as update:
         team = Team(job, min(workers, trials), _warn)
         try:
-            while not stopped():
+            while not stop():
                 rows = search.queue.rows()
                 update(rows)
                 if search.queue.is_finished():
@@ -127,7 +124,7 @@ def _warn(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
-def _conclude(search: Sweep, out: Path, own: bool, finished: bool) -> int:
+def _conclude(search: Sweep, out: Path, own: bool, code: int) -> int:
     rows = search.queue.rows()
     best = search.write_best()
     if best is not None:
@@ -143,12 +140,12 @@ def _conclude(search: Sweep, out: Path, own: bool, finished: bool) -> int:
         )
         show.say(f"best recipe: {file}   test it with: {how}")
     done = sum(row.finished for row in rows)
-    if not finished:
+    if code:
         sys.stderr.write(
             f"stopped; {done} of {search.queue.size} trials are finished. The same command goes "
             "on\n"
         )
-        return 130
+        return code
     if best is None:
         first = next((row.error for row in rows if row.error), "no reason is known")
         raise ValueError(f"{out}: no trial was completed; the first one failed because {first}")

@@ -18,6 +18,7 @@ import torch
 
 from coopsheaf.cli.own import read_own
 from coopsheaf.cli.shared_args import Tables
+from coopsheaf.cli.stopping import ENDINGS
 from coopsheaf.data.links import AnyDataset
 from coopsheaf.memory import keep_freed_memory
 from coopsheaf.sweep.plan import load_plan
@@ -62,7 +63,7 @@ def read_data(recipe: Recipe, tables: Tables, data_dir: Path | None) -> AnyDatas
 
 def work(job: Job, leash: Connection) -> None:
     """The body of a process: runs trials until none is left or the parent lets go of the leash."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    told = _listen()
     descriptor = os.open(job.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for stream in (1, 2):
         os.dup2(descriptor, stream)
@@ -76,11 +77,29 @@ def work(job: Job, leash: Connection) -> None:
         plan = load_plan(job.folder)
         dataset = read_data(plan.recipe, job.tables, job.data_dir)
         with Sweep(plan, job.folder, job.storage) as sweep:
-            sweep.work(dataset, worker=f"{platform.node()}:{os.getpid()}", should_stop=stop.is_set)
+            sweep.work(
+                dataset,
+                worker=f"{platform.node()}:{os.getpid()}",
+                should_stop=lambda: bool(told) or stop.is_set(),
+            )
+        if told:  # a parent that was not told itself wants another one in our place
+            sys.exit(128 + told[0])
     except (OSError, ValueError) as error:
         sys.stderr.write(f"{' '.join(str(error).split())}\n")
         sys.stderr.flush()
         sys.exit(_BAD_INPUT)
+
+
+def _listen() -> list[int]:
+    """The signals that have asked for the end, as they come; Ctrl-C is the parent's business.
+
+    Schedulers send SIGTERM to all processes of a job, not to the first one alone.
+    """
+    told: list[int] = []
+    for number in ENDINGS:
+        ignored = number == signal.SIGINT
+        signal.signal(number, signal.SIG_IGN if ignored else lambda number, _: told.append(number))
+    return told
 
 
 def _hold(leash: Connection, stop: threading.Event) -> None:

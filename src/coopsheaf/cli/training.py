@@ -9,8 +9,10 @@ from typing import Any
 import torch
 
 from coopsheaf.cli import args, show
+from coopsheaf.cli.limits import check_threads
 from coopsheaf.cli.own import has_own, read_own
 from coopsheaf.cli.passed_over import say_passed_over
+from coopsheaf.cli.stopping import Stop, check_requeue, stoppable
 from coopsheaf.data.catalogue import DATASETS
 from coopsheaf.data.dataset import PARTS, GraphDataset, NodeDataset
 from coopsheaf.data.links import AnyDataset, LinkDataset
@@ -23,12 +25,14 @@ from coopsheaf.train.recipe import DataConfig, Recipe, default_recipe
 from coopsheaf.train.recipes import load_recipe, recipe_for
 from coopsheaf.train.records import PassedOver, append_record, find_records
 from coopsheaf.train.run import run_split
+from coopsheaf.train.trouble import remark
 
 NAMES = {"auroc": "AUROC", "accuracy": "accuracy", "ap": "AP", "mae": "MAE", "mrr": "MRR"}
 
 
 def train(command: args.Train) -> int:
     set_threads(command.threads)
+    check_requeue(command.requeue_exit_code)
     if command.dataset is not None and command.dataset.startswith(PREFIX):
         # By its whole path, so that the run finds it again from anywhere.
         folder = Path(command.dataset.removeprefix(PREFIX)).resolve()
@@ -47,9 +51,22 @@ def train(command: args.Train) -> int:
     if command.out is not None and len(splits) > 1:
         raise ValueError("--out takes one run; leave it out, or choose one split")
     introduce(recipe, dataset)
+    with stoppable() as stop:
+        return _train_splits(command, recipe, dataset, splits, extra, stop)
+
+
+def _train_splits(
+    command: args.Train,
+    recipe: Recipe,
+    dataset: AnyDataset,
+    splits: list[int],
+    extra: dict[str, Any],
+    stop: Stop,
+) -> int:
+    """Train and record one split after the other; returns the exit code."""
     for split in splits:
         out = command.out or Path("runs") / f"{recipe.model_name}-{dataset.name}-{split}"
-        with show.stoppable() as stopped, show.progress(f"split {split}") as report:
+        with show.progress(f"split {split}") as report:
             run, result = run_split(
                 recipe,
                 dataset,
@@ -58,7 +75,7 @@ def train(command: args.Train) -> int:
                 resume=command.resume,
                 extra=extra,
                 report=report,
-                should_stop=stopped,
+                should_stop=stop,
                 announce=_announce,
             )
         if result.interrupted:
@@ -66,7 +83,7 @@ def train(command: args.Train) -> int:
                 f"stopped after epoch {result.epochs}; the state is in {out}. "
                 "Continue with the same command and --resume"
             )
-            return 130
+            return stop.exit_code(command.requeue_exit_code)
         if find_launch().rank > 0:
             continue  # the first process speaks and records for all
         record = runner.make_record(run, result)
@@ -84,11 +101,15 @@ def train(command: args.Train) -> int:
             f"(epoch {result.best_epoch} of {result.epochs}, {result.seconds:.1f} s)"
         )
         show.say(f"  run: {out}   record: {file}")
+        word = remark(run.task, dataset, split, result, recipe.train)
+        if word is not None:
+            show.say(f"  NOTE: {word}")
     return 0
 
 
 def bench(command: args.Bench) -> int:
     set_threads(command.threads)
+    check_requeue(command.requeue_exit_code)
     recipes = [_find_recipe(name).set(*command.set) for name in command.recipes]
     if not recipes:
         raise ValueError("name at least one recipe, e.g. csnn/tolokers")
@@ -99,7 +120,7 @@ def bench(command: args.Bench) -> int:
         splits = show.parse_splits(command.splits or every, dataset.num_splits)
         introduce(recipe, dataset)
         done = 0
-        with show.stoppable() as stopped:
+        with stoppable() as stop:
             for outcome in runner.bench(
                 recipe,
                 dataset,
@@ -108,7 +129,7 @@ def bench(command: args.Bench) -> int:
                 work=command.work,
                 extra=whereabouts(command.data_dir),
                 progress=lambda split: show.progress(f"split {split}"),
-                should_stop=stopped,
+                should_stop=stop,
                 bad=passed_over,
             ):
                 record, done = outcome.record, done + 1
@@ -120,7 +141,7 @@ def bench(command: args.Bench) -> int:
         if done < len(splits):
             say_passed_over(passed_over.reasons)
             show.note("stopped; the same command continues where it was")
-            return 130
+            return stop.exit_code(command.requeue_exit_code)
     say_passed_over(passed_over.reasons)
     show.say(f"records: {command.results}   tables: coopsheaf report --results {command.results}")
     return 0
@@ -132,9 +153,7 @@ def _score(value: float | None) -> str:
 
 def set_threads(threads: int | None) -> None:
     if threads is not None:
-        if threads < 1:
-            raise ValueError(f"--threads must be at least 1; got {threads}")
-        torch.set_num_threads(threads)
+        torch.set_num_threads(check_threads(threads))
 
 
 def choose_recipe(command: args.Train, own: bool) -> Recipe:

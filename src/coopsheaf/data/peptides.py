@@ -20,6 +20,7 @@ from coopsheaf.data.compressed import open_gzip
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.tensors import GraphTensors, reading, rule
 from coopsheaf.data.unpickle import load_pickle
+from coopsheaf.extras import MissingExtra, load_extra
 
 LABELS = (
     "antifungal", "cell-cell communication", "anticancer", "drug delivery vehicle",
@@ -214,13 +215,9 @@ def _long_fields() -> Iterator[None]:
 
 def _chemistry() -> Any:
     try:
-        from rdkit import Chem
-    except ImportError as error:
-        raise DataError(
-            "the peptides datasets need rdkit to read SMILES strings; "
-            "install it with: pip install 'coopsheaf[molecules]'"
-        ) from error
-    return Chem
+        return load_extra("rdkit.Chem", "the peptides datasets need")  # it reads SMILES strings
+    except MissingExtra as error:
+        raise DataError(str(error)) from error
 
 
 @contextlib.contextmanager

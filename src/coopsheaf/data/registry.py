@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from typing import Any
 
 import torch
 
+from coopsheaf.checks import did_you_mean
 from coopsheaf.data.catalogue import DATASETS, DatasetInfo, Published
 from coopsheaf.data.dataset import GraphDataset, NodeDataset, Processing
 from coopsheaf.data.errors import DataError
@@ -40,8 +40,7 @@ def dataset_info(name: str) -> DatasetInfo:
     """The entry of a name; the error for an unknown one lists what there is."""
     if isinstance(name, str) and name in DATASETS:
         return DATASETS[name]
-    close = difflib.get_close_matches(str(name).lower().replace("_", "-"), DATASETS, n=3)
-    hint = f" (did you mean {' or '.join(repr(match) for match in close)}?)" if close else ""
+    hint = did_you_mean(name, DATASETS, most=3)
     names = ", ".join(repr(choice) for choice in DATASETS)
     raise ValueError(f"the dataset must be one of {names}; got {name!r}{hint}")
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from coopsheaf.analysis.energy import EnergyProfile
 from coopsheaf.analysis.jacobians import Z95, HopProfile
 from coopsheaf.analysis.receptive import ReceptiveGrowth
+from coopsheaf.extras import load_extra
 from coopsheaf.files import write_atomically
 
 if TYPE_CHECKING:
@@ -158,13 +159,7 @@ def save(figure: Figure, path: str | Path) -> Path:
 
 
 def _matplotlib() -> Any:
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise ImportError(
-            "figures need matplotlib, which is not installed: pip install coopsheaf[viz]"
-        ) from error
-    return matplotlib
+    return load_extra("matplotlib", "figures need")
 
 
 def chart_figure(width: float, height: float) -> Figure:

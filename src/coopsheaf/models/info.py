@@ -16,6 +16,8 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from coopsheaf.models.size import check_parameters, check_sizes
+
 if TYPE_CHECKING:
     from coopsheaf.models.network import Network
 
@@ -39,7 +41,22 @@ class Settings:
         graph_level: bool = False,
         edge_channels: int = 0,
     ) -> Network:
-        """The network, for features and outputs of these sizes."""
+        """The network, for features and outputs of these sizes; not what no machine can bear."""
+        check_sizes(self)
+        check_parameters(self, in_channels, out_channels)
+        return self.make(
+            in_channels, out_channels, graph_level=graph_level, edge_channels=edge_channels
+        )
+
+    def make(
+        self,
+        in_channels: int,
+        out_channels: int | None,
+        *,
+        graph_level: bool = False,
+        edge_channels: int = 0,
+    ) -> Network:
+        """The network, whatever its size."""
         make = self.info.find_network()
         later = make.later_settings
         given = {k: v for k, v in self._values().items() if not (v is None and k in later)}

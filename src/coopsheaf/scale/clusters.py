@@ -17,6 +17,7 @@ from torch import Tensor
 from coopsheaf.checks import check_int
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import cache_dir
+from coopsheaf.extras import load_extra
 from coopsheaf.files import write_atomically
 from coopsheaf.sheaves.graph import Graph
 
@@ -43,13 +44,7 @@ def cluster_nodes(graph: Graph, parts: int, *, seed: int = 0) -> Tensor:
         seed: of METIS; below 2**31.
     """
     _check_parts(graph, parts)
-    try:
-        import pymetis
-    except ImportError:
-        raise ValueError(
-            "clusters need pymetis, which is not installed: pip install 'coopsheaf[partition]', or "
-            "choose another `batch.kind`"
-        ) from None
+    pymetis = load_extra("pymetis", "clusters need", ", or choose another `batch.kind`")
     starts, others = _undirected(graph, pymetis.zero_copy_dtype())
     adjacency = pymetis.CSRAdjacency(adj_starts=starts, adjacent=others)
     options = pymetis.Options(seed=check_int("seed", seed, minimum=0) % 2**31)

@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from coopsheaf.extras import load_extra
 from coopsheaf.files import locked
 from coopsheaf.sweep.journal import journal_storage
 
@@ -36,12 +37,7 @@ class StorageError(ValueError):
 
 def load_optuna() -> Any:
     """Optuna, which nothing but a sweep needs."""
-    try:
-        import optuna
-    except ImportError as error:
-        raise ImportError(
-            "sweeps need optuna, which is not installed: pip install coopsheaf[sweep]"
-        ) from error
+    optuna = load_extra("optuna", "sweeps need")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna
 

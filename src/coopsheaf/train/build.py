@@ -11,6 +11,7 @@ from coopsheaf.data.dataset import GraphDataset
 from coopsheaf.data.links import AnyDataset
 from coopsheaf.models.network import Network
 from coopsheaf.models.registry import find_model
+from coopsheaf.train.limits import check_memory
 from coopsheaf.train.links import LinkNetwork
 from coopsheaf.train.loop import train_dtype
 from coopsheaf.train.recipe import Recipe
@@ -82,6 +83,7 @@ def build_model(recipe: Recipe, dataset: AnyDataset) -> nn.Module:
     """The recipe's network for a dataset, its parameters drawn from the recipe's seed."""
     if dataset.edge_channels:
         find_model(recipe.model_name).check_edge_features(_columns(dataset))
+    check_memory(recipe, dataset)
     torch.manual_seed(recipe.train.seed)
     return build_network(
         recipe,

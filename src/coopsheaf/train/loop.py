@@ -25,6 +25,7 @@ from coopsheaf.train.run_info import CheckpointError
 from coopsheaf.train.run_schema import check_state
 from coopsheaf.train.state_checks import check_moments, check_same_shapes
 from coopsheaf.train.task import HIGHER_IS_BETTER, Task
+from coopsheaf.train.trouble import clipping, divergence, has_finite_gradients
 from coopsheaf.train.world import World
 
 
@@ -202,23 +203,24 @@ def train_epoch(
 ) -> float:
     """The steps of one epoch; returns the mean loss over the samples of all processes."""
     model.train()
-    total, count = 0.0, 0.0
+    total, count, sound = 0.0, 0.0, True
     for logits, y in feed.steps(model, epoch):
         mass = task.mass(y, weight)
         # Without samples of its own a process still takes part: others have some.
         loss = task.loss(logits, y, weight) if mass else logits.sum() * 0
         optimizer.zero_grad(set_to_none=True)
         world.fabric.backward(world.balance(loss, mass))
+        if epoch == 0 and count == 0:
+            sound = has_finite_gradients(model)
         if config.clip is not None:
-            world.fabric.clip_gradients(model, optimizer, max_norm=config.clip)
+            with clipping(epoch, sound, config):
+                world.fabric.clip_gradients(model, optimizer, max_norm=config.clip)
         optimizer.step()
         total, count = total + loss.item() * mass, count + mass
     total, count = world.sum(total, count)
     mean = total / count if count else math.nan
-    if not math.isfinite(mean):
-        raise ValueError(
-            f"the loss became {mean} in epoch {epoch + 1}; lower `train.lr` or set `train.clip`"
-        )
+    if not (sound and math.isfinite(mean)):
+        raise ValueError(divergence(mean, epoch, sound, config))
     return mean
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from coopsheaf.checks import did_you_mean
 from coopsheaf.config import ConfigError, config_hash, from_mapping, override, to_mapping
 from coopsheaf.models.registry import MODELS, find_model
 from coopsheaf.train.batches import BatchConfig
@@ -66,7 +67,7 @@ class Recipe:
             if not equals or section not in sections or "." not in path:
                 raise ConfigError(
                     f"--set {assignment}: must look like section.field=value, with a section of "
-                    f"{', '.join(sections)}"
+                    f"{', '.join(sections)}{self._meant(path)}"
                 )
             changed, kept[path] = override(changed, path, text), assignment
         if not self.name or changed.hash() == self.hash():  # the seed, or what it was
@@ -74,6 +75,11 @@ class Recipe:
         joint = ", " if self.name.endswith(CHANGED) else "; with "
         source = self.source + joint + ", ".join(kept.values())
         return replace(changed, name=self.name.removesuffix(CHANGED) + CHANGED, source=source)
+
+    def _meant(self, name: str) -> str:
+        """Of a setting without its section: where it is."""
+        paths = find_settings(name.rpartition(".")[2], self.model)
+        return f" (did you mean {' or '.join(paths)}?)" if paths else ""
 
     def to_mapping(self) -> dict[str, Any]:
         """The sections as plain values; :func:`recipe_from_mapping` reads them back."""
@@ -113,7 +119,10 @@ def recipe_from_mapping(values: Mapping[str, Any], where: str) -> Recipe:
     model = dict(values.get("model", {}))
     name = model.pop("name", None)
     if not isinstance(name, str) or name not in MODELS:
-        raise ConfigError(f"{where}: model.name must be one of {', '.join(MODELS)}; got {name!r}")
+        hint = did_you_mean(name, MODELS)
+        raise ConfigError(
+            f"{where}: model.name must be one of {', '.join(MODELS)}; got {name!r}{hint}"
+        )
     return Recipe(
         name,
         from_mapping(MODELS[name].settings, model, f"{where}: [model]"),
@@ -122,6 +131,24 @@ def recipe_from_mapping(values: Mapping[str, Any], where: str) -> Recipe:
         batch=from_mapping(BatchConfig, values.get("batch", {}), f"{where}: [batch]"),
         **head,
     )
+
+
+def find_settings(name: str, model: Any = None) -> list[str]:
+    """The ``section.field`` of everything that is called ``name``, as a user might type it.
+
+    Args:
+        name: of a setting, with ``_`` or ``-``.
+        model: settings of a model, to look there as well.
+    """
+    kinds = {"model": model, "data": DataConfig, "train": TrainConfig, "batch": BatchConfig}
+    wanted = name.replace("-", "_").lower()
+    return [
+        f"{section}.{item.name}"
+        for section, kind in kinds.items()
+        if kind is not None
+        for item in fields(kind)
+        if item.name == wanted
+    ]
 
 
 def default_recipe(model_name: str, dataset: str = "") -> Recipe:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from coopsheaf.checks import did_you_mean
 from coopsheaf.config import ConfigError, from_mapping
 from coopsheaf.models.registry import MODELS, find_model
 from coopsheaf.schema import brief_text
@@ -35,8 +35,7 @@ def load_recipe(name: str) -> Recipe:
         return recipe_from_mapping(read_toml(Path(name)), name)
     names = recipe_names()
     if name not in names:
-        close = difflib.get_close_matches(name, names, n=3)
-        hint = f" (did you mean {', '.join(close)}?)" if close else ""
+        hint = did_you_mean(name, names, most=3)
         raise ConfigError(f"there is no recipe {name!r}{hint}; there are {', '.join(names)}")
     model, _, dataset = name.partition("/")
     return recipe_from_mapping(_packaged(model)[dataset], name)
