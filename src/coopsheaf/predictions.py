@@ -22,7 +22,7 @@ from coopsheaf.tensor_checks import check_tensor
 from coopsheaf.train.batches import CHUNK
 from coopsheaf.train.feed import GraphFeed
 from coopsheaf.train.links import LinkNetwork
-from coopsheaf.train.run import Run
+from coopsheaf.train.run import Run, level_of
 from coopsheaf.train.run_info import CheckpointError
 
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -131,7 +131,7 @@ def predict(run: Run, dataset: AnyDataset) -> Predictions:
         dataset: data with the features of training, such as :func:`coopsheaf.train.run_data` finds
             or reads.
     """
-    level = {GraphDataset: "graph", LinkDataset: "link"}.get(type(dataset), "node")
+    level = level_of(dataset)
     if level == "link" or run.info["level"] == "link":
         raise ValueError("predict takes tasks of nodes and graphs; predict_links scores links")
     if level != run.info["level"]:

@@ -21,8 +21,9 @@ from coopsheaf.scale.feeds import BatchFeed, make_batch_feed
 from coopsheaf.train.batches import BatchConfig
 from coopsheaf.train.build import build_model
 from coopsheaf.train.feed import NodeFeed
+from coopsheaf.train.make_feed import make_feed
 from coopsheaf.train.recipe import default_recipe
-from coopsheaf.train.run import make_feed, run_split
+from coopsheaf.train.run import run_split
 from coopsheaf.zoo.plain import PlainGCN
 
 pytest.importorskip("pymetis")

@@ -13,8 +13,9 @@ from train.small import graph_dataset, node_dataset, recipe, with_edge_features
 
 from coopsheaf.train.build import Rescaled, build_model
 from coopsheaf.train.loop import evaluate
+from coopsheaf.train.make_feed import make_feed
 from coopsheaf.train.recipe import default_recipe
-from coopsheaf.train.run import load_run, make_feed, run_split
+from coopsheaf.train.run import load_run, run_split
 
 
 class Given(nn.Module):

@@ -21,8 +21,9 @@ from coopsheaf.train.batches import BatchConfig
 from coopsheaf.train.build import build_model
 from coopsheaf.train.links import LinkDecoder, LinkFeed, LinkNetwork
 from coopsheaf.train.loop import evaluate
+from coopsheaf.train.make_feed import make_feed
 from coopsheaf.train.recipe import Recipe, default_recipe
-from coopsheaf.train.run import make_feed, run_split
+from coopsheaf.train.run import run_split
 from coopsheaf.train.runner import bench
 from coopsheaf.train.task import Task
 

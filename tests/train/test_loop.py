@@ -18,7 +18,8 @@ from coopsheaf.models.registry import make_settings
 from coopsheaf.train.build import build_model
 from coopsheaf.train.checkpoint import load_tensors
 from coopsheaf.train.loop import FitResult, fit
-from coopsheaf.train.run import Run, make_feed, run_split
+from coopsheaf.train.make_feed import make_feed
+from coopsheaf.train.run import Run, run_split
 from coopsheaf.train.run_info import CheckpointError
 from coopsheaf.train.task import Task
 from coopsheaf.train.world import make_fabric

@@ -19,7 +19,8 @@ from coopsheaf.predictions import (
 from coopsheaf.predictions import predict as predict_all
 from coopsheaf.train.data import read_pairs, run_data, table_schema
 from coopsheaf.train.loop import evaluate as evaluate_feed
-from coopsheaf.train.run import Run, load_run, make_feed, read_result
+from coopsheaf.train.make_feed import make_feed
+from coopsheaf.train.run import Run, load_run, read_result
 
 
 def evaluate(command: args.Evaluate) -> int:

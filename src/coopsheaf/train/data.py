@@ -18,7 +18,7 @@ from coopsheaf.data.tables.schema import TableSchema
 from coopsheaf.schema import brief
 from coopsheaf.train.beside import check_near, without_their_content
 from coopsheaf.train.recipe import DataConfig
-from coopsheaf.train.run import Run
+from coopsheaf.train.run import Run, level_of
 from coopsheaf.train.run_info import CheckpointError
 
 
@@ -127,7 +127,7 @@ def _by_name(run: Run, data_dir: Path | None) -> AnyDataset:
 
 def _check_fit(run: Run, dataset: AnyDataset) -> None:
     """What a run says of its outputs has to be true of the data that it names."""
-    level = {GraphDataset: "graph", LinkDataset: "link"}.get(type(dataset), "node")
+    level = level_of(dataset)
     if level != run.info["level"]:
         raise CheckpointError(
             f"run.json: level must fit its data, {level}; got {run.info['level']}"

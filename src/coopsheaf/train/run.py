@@ -8,7 +8,6 @@ import platform
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,12 @@ from coopsheaf.data.dataset import GraphDataset, Processing
 from coopsheaf.data.links import AnyDataset, LinkDataset
 from coopsheaf.files import write_json
 from coopsheaf.memory import forget_peak, peak_bytes
-from coopsheaf.models.registry import find_model
 from coopsheaf.schema import brief, brief_text
 from coopsheaf.train.build import Rescaled, build_model, build_network
 from coopsheaf.train.checkpoint import load_tensors, save_tensors
-from coopsheaf.train.feed import Feed, GraphFeed, NodeFeed
 from coopsheaf.train.launch import find_launch
-from coopsheaf.train.links import LinkFeed
-from coopsheaf.train.loop import EpochReport, FitResult, fit, train_dtype
+from coopsheaf.train.loop import EpochReport, FitResult, fit
+from coopsheaf.train.make_feed import make_feed
 from coopsheaf.train.order import derive_seed
 from coopsheaf.train.recipe import Recipe, recipe_from_mapping
 from coopsheaf.train.run_info import FORMAT, CheckpointError, read_run_info
@@ -37,10 +34,6 @@ from coopsheaf.train.run_schema import check_info, check_recipe
 from coopsheaf.train.task import Task
 from coopsheaf.train.weights import load_network
 from coopsheaf.train.world import ProcessLost, World, is_lost, make_fabric
-
-# What cuts a graph into batches stands above this room and is imported when a recipe asks for it:
-# a run on a whole graph needs neither samplers nor METIS.
-BATCH_FEEDS = "coopsheaf.scale.feeds"
 
 
 @dataclass(frozen=True)
@@ -77,77 +70,6 @@ class Run:
             raise CheckpointError(
                 f"the data has {found} features of edges; the model was trained with {wanted}"
             )
-
-
-def make_feed(
-    dataset: AnyDataset,
-    split: int,
-    recipe: Recipe,
-    device: torch.device,
-    *,
-    rank: int = 0,
-    world_size: int = 1,
-) -> Feed:
-    """One split of a dataset as the training loop wants it; a share of it in several processes."""
-    dtype = train_dtype(recipe.train)
-    if isinstance(dataset, LinkDataset):
-        _check_links(dataset, split, recipe, world_size)
-        return LinkFeed(dataset, seed=recipe.train.seed, device=device, dtype=dtype)
-    if isinstance(dataset, GraphDataset):
-        if recipe.batch.is_set:
-            raise ValueError(
-                "`batch` cuts one graph into parts; many graphs have `train.batch_size`: "
-                f"{dataset.name} has {len(dataset.graphs)} graphs"
-            )
-        return GraphFeed(
-            dataset,
-            batch_size=recipe.train.batch_size,
-            seed=recipe.train.seed,
-            device=device,
-            dtype=dtype,
-            rank=rank,
-            world_size=world_size,
-        )
-    if recipe.batch.is_set:
-        if recipe.batch.kind == "neighbours" and not find_model(recipe.model_name).directed:
-            raise ValueError(
-                "`batch.kind` 'neighbours' samples edges in one direction, which "
-                f"{recipe.model_name!r} does not take; choose 'clusters' or 'nodes'"
-            )
-        make: Any = import_module(BATCH_FEEDS).make_batch_feed
-        feed: Feed = make(
-            dataset,
-            split,
-            recipe.batch,
-            seed=recipe.train.seed,
-            device=device,
-            dtype=dtype,
-            rank=rank,
-            world_size=world_size,
-        )
-        return feed
-    if world_size > 1:
-        raise ValueError(
-            "several processes share the batches of a step, and there are none; cut the graph with "
-            "e.g. --set batch.kind=clusters, or start one process"
-        )
-    return NodeFeed(dataset, split, device=device, dtype=dtype)
-
-
-def _check_links(dataset: LinkDataset, split: int, recipe: Recipe, world_size: int) -> None:
-    """What links are not trained with."""
-    if split != 0:
-        raise ValueError(f"`split` must be 0 for the links of {dataset.name}; got {split}")
-    if recipe.batch.is_set:
-        raise ValueError(
-            "`batch` is for node tasks: links are learned on the whole graph in every step; leave "
-            f"`batch.kind` out, got {recipe.batch.kind!r}"
-        )
-    if world_size > 1:
-        raise ValueError(
-            "links are learned on the whole graph in every step, by one process; "
-            f"got {world_size} processes"
-        )
 
 
 def run_split(

@@ -138,6 +138,7 @@ def check_info(info: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         *_unknown("run.json", unknown_keys(info, REQUIRED, OPTIONAL)),
         *_unknown("result in run.json", unknown_keys(info["result"], RESULT)),
+        *_unknown("tables in run.json", unknown_keys(info.get("tables") or {}, TABLES)),
     )
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.dataset import NodeDataset
+from coopsheaf.data.links import AnyDataset, LinkDataset
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.task import Task
 
@@ -68,7 +69,7 @@ def clipping(epoch: int, sound: bool, config: TrainConfig) -> Iterator[None]:
 
 def remark(
     task: Task,
-    dataset: NodeDataset | GraphDataset,
+    dataset: AnyDataset,
     split: int,
     result: FitResult,
     config: TrainConfig,
@@ -93,9 +94,11 @@ def remark(
     return text
 
 
-def _train_targets(dataset: NodeDataset | GraphDataset, split: int) -> Tensor:
+def _train_targets(dataset: AnyDataset, split: int) -> Tensor:
     if isinstance(dataset, NodeDataset):
         return dataset.y[dataset.train[split]]
+    if isinstance(dataset, LinkDataset):
+        return torch.ones(dataset.train.shape[1])
     return torch.cat([dataset.graphs[int(i)].y for i in dataset.train])
 
 

@@ -48,7 +48,11 @@ def read_own_again(stored: Mapping[str, Any], encoder: object) -> AnyDataset:
         ends = [options.source or given.edges.names[0], options.edge_target or given.edges.names[1]]
         options = replace(options, source=ends[0], edge_target=ends[1])
     fitted = FeatureEncoder.from_json(encoder)
-    dataset, _, _ = read_first(given, opened, options, encoder=fitted)
+    dataset, schema, _ = read_first(given, opened, options, encoder=fitted)
+    if "options" in stored and schema != TableSchema.from_json(stored, encoder):
+        raise DataError(
+            "stored tables contradict themselves: what was asked for gives other columns"
+        )
     return mark_reading(dataset, asked)
 
 
