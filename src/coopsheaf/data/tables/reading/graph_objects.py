@@ -118,20 +118,6 @@ def is_pyg(given: object) -> bool:
     return any(kind.__module__.startswith("torch_geometric.data") for kind in type(given).__mro__)
 
 
-def array_columns(name: str, values: Any, argument: str) -> dict[str, Cells]:
-    """``(n,)`` or ``(n, k)`` numbers as columns ``name`` or ``name[0]``, ``name[1]``, ..."""
-    array = np.asarray(values)
-    if array.ndim == 1:
-        return {name: cells_of(array if array.dtype.kind in "iufM" else array.tolist())}
-    if array.ndim != 2 or array.dtype.kind not in "iufb":
-        raise DataError(
-            f"`{argument}` must be numbers of shape (n, k); got {array.dtype} of {array.shape}"
-        )
-    kind = np.int64 if array.dtype.kind in "iub" else np.float64
-    columns = np.ascontiguousarray(array.T, dtype=kind)
-    return {f"{name}[{i}]": NumberCells(column) for i, column in enumerate(columns)}
-
-
 def numbered_nodes(count: int) -> Cells:
     """Nodes without names are called by their numbers."""
     return NumberCells(np.arange(count))

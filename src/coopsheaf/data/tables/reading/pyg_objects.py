@@ -11,10 +11,9 @@ from torch_geometric.data import Data, HeteroData
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show, show_list
-from coopsheaf.data.tables.reading.cells import Cells, NumberCells, TextCells
+from coopsheaf.data.tables.reading.cells import Cells, NumberCells, TextCells, columns_of
 from coopsheaf.data.tables.reading.graph_objects import (
     GivenGraph,
-    array_columns,
     edge_table,
     numbered_nodes,
 )
@@ -39,19 +38,19 @@ def pyg_tables(data: Any) -> GivenGraph:
             raise DataError(f"`data` must have `{attribute}`; got {show(str(data), 80)}")
     n = int(data.x.shape[0])
     columns: dict[str, Cells] = {NODE: numbered_nodes(n)}
-    columns |= array_columns("x", _finite(_numpy(data.x), "data.x"), "data.x")
+    columns |= columns_of("x", _finite(_numpy(data.x), "data.x"), "data.x")
     target: tuple[str, ...] = ()
     if data.y is not None:
-        y = array_columns("y", _squeezed(data.y), "data.y")
+        y = columns_of("y", _squeezed(data.y), "data.y")
         columns |= y
         target = tuple(y)
     edges: dict[str, Cells] = {}
     if getattr(data, "edge_weight", None) is not None:
-        edges |= array_columns("edge_weight", _squeezed(data.edge_weight), "data.edge_weight")
+        edges |= columns_of("edge_weight", _squeezed(data.edge_weight), "data.edge_weight")
     if getattr(data, "edge_attr", None) is not None:
         attributes = _numpy(data.edge_attr)
         attributes = attributes.reshape(len(attributes), -1)
-        edges |= array_columns("edge_attr", attributes, "data.edge_attr")
+        edges |= columns_of("edge_attr", attributes, "data.edge_attr")
     _check_rows(columns, n, "x")
     unused = [key for key in data.keys() if key not in (*USED, *MASKS)]  # noqa: SIM118
     notes = (f"not used of the Data: {show_list(unused)}",) if unused else ()
@@ -83,7 +82,7 @@ def _hetero_tables(data: HeteroData) -> GivenGraph:
             block = _finite(_numpy(data[kind].x), f"data[{kind!r}].x").reshape(size, -1)
             spread = np.full((n, block.shape[1]), np.nan)
             spread[rows] = block
-            columns |= array_columns(f"{kind}.x", spread, f"data[{kind!r}].x")
+            columns |= columns_of(f"{kind}.x", spread, f"data[{kind!r}].x")
     if len(targets) > 1:
         raise DataError(
             f"`data` must have targets `y` for one type of nodes; got {show_list(targets)}: remove "
