@@ -12,7 +12,7 @@ from coopsheaf.data.messages import show
 from coopsheaf.data.tables.reading.arrow_cells import arrow_cells
 from coopsheaf.data.tables.reading.cells import Cells, cells_of
 from coopsheaf.data.tables.reading.delimited import ROW_NUMBERS
-from coopsheaf.data.tables.reading.inputs import MemoryTable
+from coopsheaf.data.tables.reading.inputs import MemoryTable, with_rows
 from coopsheaf.data.tables.reading.table import Table
 
 
@@ -44,7 +44,7 @@ def frame_table(frame: Any, name: str) -> MemoryTable:
             raise DataError(f"{name}: column names must differ; {show(column)} occurs twice")
         lists[column] = list(made) or [column]
         cells |= made
-    return MemoryTable(Table(name, cells, range(rows), place="row"), lists, refused)
+    return with_rows(Table(name, cells, range(rows), place="row"), lists, refused)
 
 
 def _pandas_columns(frame: Any, name: str) -> list[tuple[str, Any]]:

@@ -152,8 +152,6 @@ class MemoryTable(OpenTable):
         self.checksum = table.checksum
 
     def fold(self, names: Sequence[str], consume: Callable[[Iterator[Table]], Result]) -> Result:
-        if not self._table.num_rows:
-            raise DataError(f"{self.name} must have rows; it has none")
         for name in names:
             if name in self._refused:
                 raise DataError(self._refused[name])
@@ -173,10 +171,10 @@ def open_table(given: object, what: str, progress: Progress | None = None) -> Op
     """
     if isinstance(given, OpenTable):
         return given
-    if isinstance(given, Table):
-        return MemoryTable(given)
     if isinstance(given, str | PathLike):
         return _open_file(Source(given), progress)
+    if isinstance(given, Table):
+        return with_rows(given)
     if isinstance(given, Mapping):
         return _mapping(given, what)
     if hasattr(given, "collect") and not hasattr(given, "__arrow_c_stream__"):
@@ -219,7 +217,18 @@ def _mapping(given: Mapping[Any, Any], what: str) -> OpenTable:
             f"`{what}` must have columns of one length; got "
             f"{', '.join(map(str, sorted(sizes))) or 'no column'}"
         )
-    return MemoryTable(Table(f"`{what}`", columns, range(sizes.pop()), place="row"), lists)
+    return with_rows(Table(f"`{what}`", columns, range(sizes.pop()), place="row"), lists)
+
+
+def with_rows(
+    table: Table,
+    lists: Mapping[str, Sequence[str]] | None = None,
+    refused: Mapping[str, str] | None = None,
+) -> MemoryTable:
+    """A table of which an empty one is a mistake; a graph may have no edges."""
+    if not table.num_rows:
+        raise DataError(f"{table.name} must have rows; it has none")
+    return MemoryTable(table, lists, refused)
 
 
 def _distinct(names: Sequence[str], table: str) -> list[str]:
