@@ -67,7 +67,8 @@ def read_later(
         targets = schema.targets.read(read.nodes)
         parts = later_parts(read.nodes, targets, schema.parts or None)
         if labelled and all(mask is not None for mask in given.masks):
-            parts = Parts(*given_masks(given.masks, targets.y, targets.known, 0))
+            train, val, test = given_masks(given.masks, targets.y, targets.known, 0)
+            parts = Parts(train, val, test)
         notes += [*targets.notes, *parts.notes]
     graph = nodes_dataset(read, schema, features.x, attributes, targets, parts)
     notes.append(say_graph(read, schema))

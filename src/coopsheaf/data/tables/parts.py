@@ -173,7 +173,7 @@ def parts_of_masks(
     """Parts to train with, by three ``(splits, n)`` masks that a graph object brings along."""
     known = targets.known if lonely is None else targets.known & ~lonely
     train, val, test = (mask & known for mask in masks)
-    number, how = int(known.sum()), "the masks"
+    number, how = int(known.sum()), "the masks of the data"
     return _sound(Parts(train, val, test), targets, number, table.name, how, "correct the masks")
 
 
@@ -186,7 +186,7 @@ def _sound(parts: Parts, targets: Targets, labelled: int, place: str, how: str, 
                 f"{labelled} labelled nodes has none{_which(~masks.any(1))}: {hint}"
             )
     sizes = "/".join(str(int(m[0].sum())) for m in (parts.train, parts.val, parts.test))
-    first = f" in the first of {len(parts.train)} splits" if len(parts.train) > 1 else ""
+    first = " in the first split" if len(parts.train) > 1 else ""
     said = f"split: {how}: {sizes} nodes to train, validate and test{first}"
     absent = _check_classes(parts.train, targets, place, hint)
     return _with_notes(parts, said, *absent)

@@ -115,7 +115,7 @@ def _columns(table: str, schema: Any, batches: Any) -> dict[str, list[str]]:
             raise DataError(f"{table}: column names must differ; {name!r} occurs twice")
         found[name] = [name]
         if is_list(field.type):
-            lists = next((pc.drop_null(batch.column(0)) for batch in batches([name])), [])
+            lists: Any = next((pc.drop_null(batch.column(0)) for batch in batches([name])), [])
             width = len(lists[0]) if len(lists) else 0
             found[name] = [f"{name}[{place}]" for place in range(width)]
     return found
