@@ -262,7 +262,14 @@ def _edge_columns(given: GivenGraph, options: TableOptions, graph: str | None) -
     opened = given.edges
     numbers = tuple(name for name in (options.weight, options.time) if name is not None)
     others = (*numbers, *options.edge_features)
-    opened.check(others, "a column of the edges")
+    for role, name in (
+        ("the source of the edges", options.source),
+        ("the target of the edges", options.edge_target),
+        ("the weight of edges", options.weight),
+        ("the time of edges", options.time),
+    ):
+        opened.check([] if name is None else [name], role)
+    opened.check(options.edge_features, "a feature of edges")
     within = None
     if graph is not None:  # without one the names of nodes must tell graphs apart
         within = graph if graph in opened.names else graph_like(opened.names)

@@ -125,11 +125,14 @@ def _ends_then(stored: Mapping[str, Any], options: TableOptions) -> tuple[str, s
     unknown = (options.source or SOURCE, options.edge_target or TARGET)
     try:
         edges = open_table(stored.get("edges"), "edges")
-        ends = _first_ends(edges, options)
-        found = find_ends(edges.name, edges.names, options.source, options.edge_target)
-        return unknown if found == ends else ends
     except DataError:  # the table is gone
         return unknown
+    ends = _first_ends(edges, options)
+    try:
+        found = find_ends(edges.name, edges.names, options.source, options.edge_target)
+    except DataError:
+        return ends
+    return unknown if found == ends else ends
 
 
 def _stored_options(stored: Mapping[str, Any]) -> tuple[TableOptions, dict[str, Any]]:
