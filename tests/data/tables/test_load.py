@@ -9,9 +9,9 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coopsheaf.data.encoding import FeatureEncoder
 from coopsheaf.data.errors import DataError
-from coopsheaf.data.tables import TableData, load_tables
+from coopsheaf.data.tables.load import TableData, load_tables
+from coopsheaf.data.tables.schema import TableSchema
 
 PEOPLE = [f"p{i}" for i in range(20)]
 NODES = "id,age,city,label\n" + "".join(
@@ -74,7 +74,9 @@ def test_seed_changes_the_split_only(tmp_path: Path) -> None:
     assert torch.equal(first.dataset.train, again.dataset.train)
     assert torch.equal(first.dataset.x, again.dataset.x)
     assert not torch.equal(first.dataset.train, other.dataset.train)
-    assert first.dataset.checksum == other.dataset.checksum
+    assert torch.equal(first.dataset.edge_index, other.dataset.edge_index)
+    assert first.dataset.checksum == again.dataset.checksum
+    assert first.dataset.checksum != other.dataset.checksum  # another reading
 
 
 def test_the_encoder_sees_training_nodes_only(tmp_path: Path) -> None:
@@ -85,7 +87,7 @@ def test_the_encoder_sees_training_nodes_only(tmp_path: Path) -> None:
     )
     data = load(tmp_path, changed)
     assert data.encoder == first.encoder
-    assert "column 'city': 1 nodes have a category not seen in training" in data.notes
+    assert any("column 'city': 1 cells have a category not seen" in note for note in data.notes)
 
 
 def test_columns_by_name(tmp_path: Path) -> None:
@@ -171,8 +173,9 @@ def test_regression(tmp_path: Path) -> None:
 def test_repeated_edges_and_loops_are_kept_and_noted(tmp_path: Path) -> None:
     data = load(tmp_path, edges="s,t\np0,p1\np0,p1\np1,p0\np2,p2\np3,p4\n")
     assert data.dataset.num_edges == 5
-    assert "1 edges repeat earlier ones; they are kept" in data.notes
-    assert "1 edges join a node to itself; they are kept" in data.notes
+    assert "1 edges repeat earlier ones (--duplicates keep | merge)" in data.notes
+    assert "1 edges join a node to itself (--self-loops keep | remove | add)" in data.notes
+    assert "15 nodes have no edge (--isolated keep | exclude)" in data.notes
     assert any(
         "75.0% of the edges between different nodes have their reverse" in n for n in data.notes
     )
@@ -200,18 +203,18 @@ def test_validation_of_one_class_is_measured_by_accuracy(tmp_path: Path) -> None
 # --- prediction ------------------------------------------------------------------------------
 
 
+def again(data: TableData) -> TableSchema:
+    """A schema as a run keeps it."""
+    return TableSchema.from_json(data.schema.to_json(), data.encoder.to_json())
+
+
 def test_new_nodes_are_read_the_same_way(tmp_path: Path) -> None:
     trained = load(tmp_path)
-    encoder = FeatureEncoder.from_json(trained.encoder.to_json())
-    data = load(
-        tmp_path,
-        "id,city,age\nn1,paris,20\nn2,oslo,\n",
-        "a,b\nn1,n2\n",
-        encoder=encoder,
-        class_names=trained.class_names,
-        task=trained.dataset.task,
-    )
+    new = write(tmp_path, "city,age,id\nparis,20,n1\noslo,,n2\n", "target,x,source\nn2,0,n1\n")
+    data = load_tables(*new, like=again(trained))
     old = trained.dataset.x[PEOPLE.index("p0")]
+    assert data.ids == ("n1", "n2")
+    assert data.dataset.edge_index.tolist() == [[0], [1]]
     assert data.dataset.x[0, 0] == old[0]  # the age is standardised by the old mean
     assert data.dataset.x.shape[1] == trained.dataset.x.shape[1]
     assert data.dataset.y.tolist() == [-1, -1]
@@ -219,34 +222,46 @@ def test_new_nodes_are_read_the_same_way(tmp_path: Path) -> None:
     assert data.class_names == ("no", "yes")
     assert data.dataset.out_channels == 1
     notes = "\n".join(data.notes)
-    assert "column 'city': 1 nodes have a category not seen in training" in notes
-    assert "column 'age': 1 missing numbers, set to the training mean" in notes
+    assert "column 'city': 1 cells have a category not seen in training" in notes
+    assert "column 'age': 1 missing" in notes
+    assert "not used: 'x'" in notes
 
 
 def test_the_same_tables_give_the_same_features_at_prediction(tmp_path: Path) -> None:
     trained = load(tmp_path)
-    data = load(tmp_path, encoder=trained.encoder, class_names=trained.class_names, task="binary")
+    data = load_tables(*write(tmp_path), like=again(trained))
     assert torch.equal(data.dataset.x, trained.dataset.x)
     assert torch.equal(data.dataset.y, trained.dataset.y)
     assert data.dataset.test.all()
+    assert not data.dataset.train.any()
 
 
 def test_labels_of_other_classes_are_noted_at_prediction(tmp_path: Path) -> None:
     trained = load(tmp_path)
-    data = load(
-        tmp_path,
-        replace_line(NODES, 2, "p0,20,rome,perhaps"),
-        encoder=trained.encoder,
-        class_names=trained.class_names,
-        task="binary",
-    )
+    paths = write(tmp_path, replace_line(NODES, 2, "p0,20,rome,perhaps"))
+    data = load_tables(*paths, like=trained.schema)
     assert data.dataset.y[0] == -1
     assert "1 labels are none of the model's classes; not counted" in data.notes
 
 
-def test_prediction_needs_the_task(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="`task` and, unless"):
-        load(tmp_path, encoder=FeatureEncoder(()))
+def test_later_tables_need_the_columns_of_then(tmp_path: Path) -> None:
+    trained = load(tmp_path, weight="strength")
+    for nodes, edges, message in [
+        (NODES.replace("age", "years"), EDGES, r"nodes\.csv must have the feature columns .* it lacks 'age'"),
+        (NODES.replace("id,", "key,"), EDGES, r"nodes\.csv has no column 'id' \(wanted as the id\)"),
+        (NODES, EDGES.replace("source", "from"), r"edges\.csv has no column 'source' \(wanted as the source of the edges\)"),
+        (NODES, EDGES.replace("strength", "w"), r"edges\.csv has no column 'strength'"),
+    ]:  # fmt: skip
+        with pytest.raises(DataError, match=message):
+            load_tables(*write(tmp_path, nodes, edges), like=trained.schema)
+
+
+def test_a_schema_excludes_options(tmp_path: Path) -> None:
+    trained = load(tmp_path)
+    with pytest.raises(ValueError, match="`like` says how tables are read; it excludes `target`"):
+        load(tmp_path, like=trained.schema)
+    with pytest.raises(DataError, match="`graphs`: the model does not predict whole graphs"):
+        load_tables(*write(tmp_path), graphs={"graph": ["a"]}, like=trained.schema)
 
 
 # --- bad input -------------------------------------------------------------------------------
@@ -256,7 +271,7 @@ COMMENTS = "id,comment\n" + "".join(f'p{i},"a remark, number {i}"\n' for i in ra
 BAD: dict[str, tuple[str, str, dict[str, object], str]] = {
     "unknown node": (NODES, replace_line(EDGES, 5, "p3,nobody,1"), {}, r"edges\.csv, line 5, column 'target': an edge must join nodes of .*nodes\.csv; it has no node 'nobody'$"),
     "several unknown": (NODES, EDGES + "x,y,1\ny,p1,2\n", {}, r"edges\.csv, line 22, column 'source': .* no node 'x' \(and 1 more\)$"),
-    "duplicate id": (replace_line(NODES, 9, "p2,1,rome,no"), EDGES, {}, r"nodes\.csv, line 9, column 'id': ids must differ; 'p2' is also on line 4$"),
+    "duplicate id": (replace_line(NODES, 9, "p2,1,rome,no"), EDGES, {}, r"nodes\.csv, line 9, column 'id': ids must differ; 'p2' is also on line 4: name the column of ids with --id$"),
     "no id": (replace_line(NODES, 9, ",1,rome,no"), EDGES, {}, r"nodes\.csv, line 9, column 'id': every node must have an id"),
     "empty nodes": ("", EDGES, {}, r"nodes\.csv must have a header and rows; it is empty$"),
     "empty edges": (NODES, "", {}, r"edges\.csv must have a header and rows; it is empty$"),
@@ -272,19 +287,17 @@ BAD: dict[str, tuple[str, str, dict[str, object], str]] = {
     "no training rows": (SPLIT.replace("train", "val").replace("rome", "test"), EDGES, {"split": "split"}, r"nodes\.csv, column 'split': there must be labelled nodes for training"),
     "no validation rows": (SPLIT.replace("rome", "test"), EDGES, {"split": "split"}, r"nodes\.csv, column 'split': there must be labelled nodes for validation"),
     "training of one class": ("id,split,label\na,train,x\nb,train,x\nc,val,y\n", "s,t\na,b\n", {}, r"nodes\.csv, column 'split': training nodes must be of two classes or more; all 2 are 'x'"),
-    "bad split": (SPLIT, EDGES, {"split": "split"}, r"nodes\.csv, line 2, column 'split': a split must be train, val, test or empty; got 'rome'$"),
-    "nan": (replace_line(NODES, 7, "p5,nan,rome,yes"), EDGES, {}, r"nodes\.csv, line 7, column 'age': features must be finite numbers; got 'nan'"),
-    "inf": (replace_line(NODES, 7, "p5,-inf,rome,yes"), EDGES, {}, r"nodes\.csv, line 7, column 'age': features must be finite numbers; got '-inf'"),
+    "bad split": (SPLIT, EDGES, {"split": "split"}, r"nodes\.csv, line 2, column 'split': a split must be train, val, test or empty; got 'rome': correct it, or --drop 'split'$"),
     "free text label": (COMMENTS, EDGES, {"target": "comment"}, r"nodes\.csv, column 'comment': labels must be classes that repeat; 20 of 20 differ, such as 'a remark, number 0', 'a remark, number 1' and 18 more, which looks like free text"),
     "no such target": (NODES, EDGES, {"target": "lable"}, r"nodes\.csv has no column 'lable' \(wanted as the target\); its columns are 'id', 'age', 'city', 'label'$"),
     "no target": (NODES, EDGES, {"target": None}, r"nodes\.csv: name the target, the column to predict"),
     "no such id": (NODES, EDGES, {"id": "key"}, r"nodes\.csv has no column 'key' \(wanted as the id\)"),
     "no such feature": (NODES, EDGES, {"features": ["size"]}, r"nodes\.csv has no column 'size' \(wanted as a feature\)"),
     "target as feature": (NODES, EDGES, {"features": ["age", "label"]}, r"nodes\.csv, column 'label': the target or split cannot be a feature$"),
-    "categorical no feature": (NODES, EDGES, {"categorical": ["label"]}, r"nodes\.csv: categorical columns must be features; 'label' is not among 'age', 'city'$"),
-    "no such source": (NODES, EDGES, {"source": "from"}, r"edges\.csv has no column 'from' \(wanted as an end of the edges\)"),
-    "one end twice": (NODES, EDGES, {"source": "target"}, r"edges\.csv: source and target must be different columns; both are 'target'$"),
-    "no such weight": (NODES, EDGES, {"weight": "w"}, r"edges\.csv has no column 'w' \(wanted as the edge weight\)"),
+    "categorical no feature": (NODES, EDGES, {"categorical": ["label"]}, r"nodes\.csv, column 'label': the target or split cannot be a feature$"),
+    "no such source": (NODES, EDGES, {"source": "from"}, r"edges\.csv has no column 'from' \(wanted as the source of the edges\)"),
+    "one end twice": (NODES, EDGES, {"source": "target", "edge_target": "target"}, r"edges\.csv: source and target must be different columns; both are 'target'$"),
+    "no such weight": (NODES, EDGES, {"weight": "w"}, r"edges\.csv has no column 'w' \(wanted as the weight of edges\)"),
     "negative weight": (NODES, replace_line(EDGES, 3, "p1,p2,-1"), {"weight": "strength"}, r"edges\.csv, line 3, column 'strength': a weight must be a finite number, not negative; got '-1'$"),
     "no weight": (NODES, replace_line(EDGES, 3, "p1,p2,"), {"weight": "strength"}, r"edges\.csv, line 3, column 'strength': a weight must be .*got ''$"),
     "nan weight": (NODES, replace_line(EDGES, 3, "p1,p2,nan"), {"weight": "strength"}, r"edges\.csv, line 3, column 'strength': a weight must be"),

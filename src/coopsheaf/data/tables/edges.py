@@ -59,6 +59,9 @@ def node_ids(table: Table, column: str, graph: str | None = None) -> Ids:
     """The names of the nodes, in the order of the table; of many graphs, with their graph."""
     cells = table.column(column, "the id")
     texts = cells.distinct.texts
+    if "" in texts:
+        row = int(np.argmax(cells.distinct.codes == texts.index("")))
+        raise DataError(f"{table.at(row, column)}: every node must have an id; got none")
     if graph is not None:
         texts = _joined(table.columns[graph], cells)
     elif len(texts) < len(cells):
@@ -66,9 +69,6 @@ def node_ids(table: Table, column: str, graph: str | None = None) -> Ids:
     ids = Ids(_plain_whole(texts))
     if len(ids.number) < len(cells):
         _refuse_repeated(table, column, list(ids.texts))
-    if "" in ids.number:
-        row = ids.number[""]
-        raise DataError(f"{table.at(row, column)}: every node must have an id; got none")
     return ids
 
 

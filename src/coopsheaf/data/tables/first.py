@@ -23,16 +23,27 @@ from coopsheaf.data.tables.assemble import (
 )
 from coopsheaf.data.tables.columns.encoding import FeatureEncoder
 from coopsheaf.data.tables.edges import EdgeColumns, edge_times, refuse_data_as_header
-from coopsheaf.data.tables.graph_tables import find_graph, read_graph_rows
+from coopsheaf.data.tables.graph_tables import (
+    find_graph,
+    graph_like,
+    read_graph_rows,
+    refuse_between,
+)
 from coopsheaf.data.tables.leaks import find_leaks
 from coopsheaf.data.tables.options import TableOptions
-from coopsheaf.data.tables.parts import Parts, find_parts, make_parts
+from coopsheaf.data.tables.parts import (
+    SPLIT_NAMES,
+    find_parts,
+    make_parts,
+    part_like,
+    parts_of_masks,
+)
 from coopsheaf.data.tables.reading.graph_objects import GivenGraph
 from coopsheaf.data.tables.reading.inputs import OpenTable
 from coopsheaf.data.tables.reading.table import NODE, Table
 from coopsheaf.data.tables.roles import counts_rows, find_ends, find_id, say_ends
 from coopsheaf.data.tables.schema import TableSchema
-from coopsheaf.data.tables.targets.reader import TargetReader, Targets
+from coopsheaf.data.tables.targets.reader import TargetReader
 
 First = tuple[AnyDataset, TableSchema, list[str]]
 
@@ -65,18 +76,19 @@ def _nodes(given: GivenGraph, options: TableOptions, fixed: FeatureEncoder | Non
             f"{show_list(given.nodes.names)}"
         )
     given.nodes.check(options.target, "the target")
+    _refuse(options, ("graph",), "there is no table of graphs")
     read, id = _read(given, options, notes, taken=options.target)
     table = read.nodes
-    named = (*(options.features or ()), *options.categorical, *options.text)
-    found, ignored = find_parts(table, options.split, named)
+    found, ignored = find_parts(table, options.split, {id, *options.target, *_named(options)})
     reader, targets = TargetReader.fit(
         table, options.target, task=options.task, unlabelled=options.unlabelled
     )
-    parts = _given_parts(given, targets, options) or make_parts(
-        table, options.target, targets, found, options.seed
-    )
-    if options.isolated == "exclude":
-        parts = _without(parts, read.facts.lonely)
+    lonely = torch.from_numpy(read.facts.lonely) if options.isolated == "exclude" else None
+    if found is None and any(mask is not None for mask in given.masks):
+        masks = given_masks(given.masks, targets.y, targets.known, options.seed)
+        parts = parts_of_masks(table, masks, targets, lonely)
+    else:
+        parts = make_parts(table, options.target, targets, found, options.seed, lonely)
     names = _feature_names(table, options, {id: "id", **_roles(options.target, found)}, ignored)
     encoder = fixed or _fit(table, names, parts.train.any(0).numpy(), options, notes)
     notes += [*ignored.values(), *targets.notes, *parts.notes]
@@ -103,8 +115,9 @@ def _graphs(
     _refuse(options, ("weight", "isolated"), "whole graphs are predicted")
     graph = find_graph(given.nodes, options.graph)
     read, id = _read(given, options, notes, taken=(graph,), graph=graph)
-    rows = read_graph_rows(graphs, read.nodes, graph)
-    found, ignored = find_parts(rows.table, options.split, options.target)
+    rows = read_graph_rows(graphs, read.nodes, graph, options.target)
+    refuse_between(read.edge_index, rows.of_node, read.edges, rows.ids)
+    found, ignored = find_parts(rows.table, options.split, {rows.column, *options.target})
     reader, targets = TargetReader.fit(
         rows.table, options.target, task=options.task, unlabelled=options.unlabelled
     )
@@ -114,10 +127,12 @@ def _graphs(
             f"{graphs.name}: whole graphs must have one split; {len(parts.train)} folds were found "
             f"in column {show_list(found or ())}: --drop it, or give a column split"
         )
-    names = _feature_names(read.nodes, options, {id: "id", graph: "graph"}, {})
+    others = _no_features(read.nodes, options, notes)
+    names = _feature_names(read.nodes, options, {id: "id", graph: "graph"}, others)
     in_training = parts.train[0].numpy()[rows.of_node]
     encoder = fixed or _fit(read.nodes, names, in_training, options, notes)
-    unused = [n for n in rows.table.columns if n not in {*options.target, *(found or ()), graph}]
+    used = {*options.target, *(found or ()), *ignored, rows.column}
+    unused = [name for name in rows.table.columns if name not in used]
     notes += [*ignored.values(), *targets.notes, *parts.notes]
     if unused:
         notes.append(f"{graphs.name}: not used: {show_list(unused)}")
@@ -148,7 +163,8 @@ def _links(
             "has none"
         )
     read, id = _read(given, options, notes, taken=())
-    names = _feature_names(read.nodes, options, {id: "id"}, {})
+    others = _no_features(read.nodes, options, notes)
+    names = _feature_names(read.nodes, options, {id: "id"}, others)
     encoder = fixed or _fit(read.nodes, names, np.ones(len(read.ids), dtype=bool), options, notes)
     schema = _schema(read, given, options, encoder, None, id, (), notes)
     features = encoder.transform(read.nodes)
@@ -160,19 +176,43 @@ def _links(
 
 def _with_own_roles(given: GivenGraph, options: TableOptions) -> TableOptions:
     """What a graph object knows of itself, unless the caller says otherwise."""
-    features = options.features
-    if features is not None:
-        features = tuple(
-            column for name in features for column in given.attributes.get(name, [name])
-        )
-    return replace(
+    of_nodes = given.nodes.expand
+    options = replace(
         options,
-        features=features,
-        target=options.target or given.target if options.task != "link" else options.target,
+        features=None if options.features is None else of_nodes(options.features),
+        target=of_nodes(options.target),
+        drop=of_nodes(options.drop),
+        categorical=of_nodes(options.categorical),
+        text=of_nodes(options.text),
+        edge_features=given.edges.expand(options.edge_features),
         weight=options.weight or given.weight,
-        unlabelled=given.unlabelled if options.unlabelled is None else options.unlabelled,
         undirected=options.undirected or given.undirected,
     )
+    if options.task == "link":  # targets of its own are no features
+        unused = [n for n in given.target if n not in {*_named(options), *options.drop}]
+        return replace(options, drop=(*options.drop, *unused))
+    return replace(
+        options,
+        target=options.target or given.target,
+        unlabelled=given.unlabelled if options.unlabelled is None else options.unlabelled,
+    )
+
+
+def _named(options: TableOptions) -> set[str]:
+    """The columns that the user says are features."""
+    return {*(options.features or ()), *options.categorical, *options.text}
+
+
+def _no_features(table: Table, options: TableOptions, notes: list[str]) -> list[str]:
+    """Columns that are called like a split where no node has a part: no features unless named."""
+    found = [name for name in part_like(tuple(table.columns)) if name not in _named(options)]
+    found = [name for name in found if name.strip().casefold() not in SPLIT_NAMES[1:]]
+    if found:
+        notes.append(
+            f"columns {show_list(found)} look like a split of nodes, which is not used here; no "
+            "features unless --features names them"
+        )
+    return found
 
 
 def _read(
@@ -186,9 +226,11 @@ def _read(
     """The nodes that may be of use and all edges; and the column of ids."""
     names = given.nodes.names
     given.nodes.check(options.drop, "a column to drop")
-    asked = {*(options.features or ()), *options.categorical, *options.text, *taken}
-    asked |= {options.id, options.split} - {None}  # type: ignore[arg-type]
-    given.nodes.check([name for name in asked if isinstance(name, str)], "a role")
+    roles = {"the id": options.id, "the split": None if graph else options.split}
+    for role, name in roles.items():
+        given.nodes.check([] if name is None else [name], role)
+    given.nodes.check(sorted(_named(options)), "a feature")
+    asked = {*_named(options), *taken, *(name for name in roles.values() if name is not None)}
     clash = sorted(asked & {*options.drop})
     if clash:
         raise DataError(f"{given.nodes.name}: column {show(clash[0])} is to be used and dropped")
@@ -196,8 +238,8 @@ def _read(
     id = options.id or find_id(given.nodes.name, names, {*taken, *dropped})
     wanted = [name for name in names if name not in dropped or name == id]
     if options.features is not None:
-        roles = {id, *asked, *_part_like(names)} | ({graph} if graph else set())
-        unused = [name for name in wanted if name not in roles]
+        used = {id, *asked, *part_like(names)} | ({graph} if graph else set())
+        unused = [name for name in wanted if name not in used]
         dropped |= {*unused}
         wanted = [name for name in wanted if name not in unused]
     notes.append(_say_nodes(id, [name for name in names if name in dropped]))
@@ -211,11 +253,6 @@ def _read(
     return read, id
 
 
-def _part_like(names: Sequence[str]) -> list[str]:
-    """Columns that may say the split, by their names."""
-    return [n for n in names if n.lower() in ("split", "fold") or n.lower().endswith("_mask")]
-
-
 def _say_nodes(id: str, unused: Sequence[str]) -> str:
     text = "nodes: as the graph has them" if id == NODE else f"node ids: column {show(id)}"
     return f"{text}; not used: {show_list(unused)}" if unused else text
@@ -225,26 +262,20 @@ def _edge_columns(given: GivenGraph, options: TableOptions, graph: str | None) -
     opened = given.edges
     numbers = tuple(name for name in (options.weight, options.time) if name is not None)
     others = (*numbers, *options.edge_features)
-    opened.check(others, "a column of the edges")
+    for role, name in (
+        ("the source of the edges", options.source),
+        ("the target of the edges", options.edge_target),
+        ("the weight of edges", options.weight),
+        ("the time of edges", options.time),
+    ):
+        opened.check([] if name is None else [name], role)
+    opened.check(options.edge_features, "a feature of edges")
     within = None
-    if graph is not None and not (options.graph is None and graph not in opened.names):
-        within = find_graph(opened, options.graph)
+    if graph is not None:  # without one the names of nodes must tell graphs apart
+        within = graph if graph in opened.names else graph_like(opened.names)
     taken = {*others, *([within] if within else [])}
     ends = find_ends(opened.name, opened.names, options.source, options.edge_target, taken)
     return EdgeColumns(*ends, graph=within, numbers=numbers, features=options.edge_features)
-
-
-def _given_parts(given: GivenGraph, targets: Targets, options: TableOptions) -> Parts | None:
-    """The masks that a graph object brings along."""
-    if all(mask is None for mask in given.masks):
-        return None
-    train, val, test = given_masks(given.masks, targets.y, targets.known, options.seed)
-    return Parts(train, val, test, (), (f"split: the masks of the data, {len(train)} of them",))
-
-
-def _without(parts: Parts, lonely: object) -> Parts:
-    kept = ~torch.from_numpy(np.asarray(lonely))
-    return replace(parts, train=parts.train & kept, val=parts.val & kept, test=parts.test & kept)
 
 
 def _roles(target: Sequence[str], parts: Sequence[str] | None) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,8 +26,15 @@ class GraphRows(NamedTuple):
     """The table of graphs, and the graph of each node."""
 
     table: Table
+    column: str  # of the names of the graphs
     ids: Ids
     of_node: NDArray[np.int64]  # (n,)
+
+
+def graph_like(names: Sequence[str]) -> str | None:
+    """The column that is called as if it said of which graph a row is."""
+    spelled = {name.strip().lower(): name for name in reversed(names)}
+    return next((spelled[wanted] for wanted in GRAPH_NAMES if wanted in spelled), None)
 
 
 def find_graph(opened: OpenTable, given: str | None) -> str:
@@ -34,20 +42,27 @@ def find_graph(opened: OpenTable, given: str | None) -> str:
     if given is not None:
         opened.check([given], "the graph")
         return given
-    spelled = {name.lower(): name for name in reversed(opened.names)}
-    for wanted in GRAPH_NAMES:
-        if wanted in spelled:
-            return spelled[wanted]
+    found = graph_like(opened.names)
+    if found is not None:
+        return found
     raise DataError(
         f"{opened.name}: a column must say of which graph a row is; there is none called graph: "
         "name it with --graph"
     )
 
 
-def read_graph_rows(opened: OpenTable, nodes: Table, graph: str) -> GraphRows:
-    """Read the table of graphs and find the graph of each node."""
+def read_graph_rows(
+    opened: OpenTable, nodes: Table, graph: str, taken: Collection[str] = ()
+) -> GraphRows:
+    """Read the table of graphs and find the graph of each node.
+
+    Args:
+        graph: the column of the nodes that says it; that of the graphs is called alike, or
+            ``graph`` or ``id``, else it is the first one.
+        taken: columns with another role.
+    """
     names = [name for name in opened.names if not counts_rows(name)]
-    column = graph if graph in names else find_id(opened.name, names, ())
+    column = graph if graph in names else graph_like(names) or find_id(opened.name, names, taken)
     table = opened.read(names)
     ids = node_ids(table, column)
     of_node = nodes.column(graph, "the graph").look_up(ids)
@@ -65,7 +80,18 @@ def read_graph_rows(opened: OpenTable, nodes: Table, graph: str) -> GraphRows:
             f"{table.at(row, column)}: every graph must have nodes; {show(ids.texts[row])} "
             f"has none in {nodes.name}"
         )
-    return GraphRows(table, ids, of_node)
+    return GraphRows(table, column, ids, of_node)
+
+
+def refuse_between(edge_index: Tensor, of_node: NDArray[np.int64], edges: Table, ids: Ids) -> None:
+    """Refuse edges from one graph to another."""
+    source, target = of_node[edge_index.numpy()]
+    bad = np.flatnonzero(source != target)
+    if len(bad):
+        ends = " and ".join(show(ids.texts[graph[bad[0]]]) for graph in (source, target))
+        raise DataError(
+            f"{edges.at(int(bad[0]))}: an edge must join nodes of one graph; these are of {ends}"
+        )
 
 
 def cut_graphs(

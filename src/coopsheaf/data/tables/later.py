@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import torch
 
+from coopsheaf.data.convert import given_masks
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.links import AnyDataset
 from coopsheaf.data.messages import show, show_list
@@ -18,7 +19,7 @@ from coopsheaf.data.tables.assemble import (
     say_graph,
 )
 from coopsheaf.data.tables.edges import EdgeColumns
-from coopsheaf.data.tables.graph_tables import read_graph_rows
+from coopsheaf.data.tables.graph_tables import graph_like, read_graph_rows, refuse_between
 from coopsheaf.data.tables.parts import Parts, later_parts
 from coopsheaf.data.tables.reading.graph_objects import GivenGraph
 from coopsheaf.data.tables.reading.inputs import OpenTable
@@ -44,13 +45,16 @@ def read_later(
     features = schema.encoder.transform(read.nodes)
     notes += features.notes
     attributes = edge_attributes(read, schema.edge_encoder, notes)
+    if schema.graph is None and graphs is not None:
+        raise DataError(f"{graphs.name}: the model does not predict whole graphs; leave it out")
     if schema.graph is not None:
         if graphs is None:
             raise DataError(
                 f"{given.nodes.name}: the model predicts whole graphs; give --graphs, too"
             )
-        rows = read_graph_rows(graphs, read.nodes, schema.graph)
         assert schema.targets is not None
+        rows = read_graph_rows(graphs, read.nodes, schema.graph, schema.targets.columns)
+        refuse_between(read.edge_index, rows.of_node, read.edges, rows.ids)
         targets = schema.targets.read(rows.table)
         parts = later_parts(rows.table, targets, schema.parts or None)
         dataset = graphs_dataset(read, schema, features.x, attributes, rows, targets, parts)
@@ -63,6 +67,9 @@ def read_later(
     else:
         targets = schema.targets.read(read.nodes)
         parts = later_parts(read.nodes, targets, schema.parts or None)
+        if labelled and all(mask is not None for mask in given.masks):
+            train, val, test = given_masks(given.masks, targets.y, targets.known, 0)
+            parts = Parts(train, val, test)
         notes += [*targets.notes, *parts.notes]
     graph = nodes_dataset(read, schema, features.x, attributes, targets, parts)
     notes.append(say_graph(read, schema))
@@ -75,12 +82,14 @@ def _at_home(given: GivenGraph, schema: TableSchema) -> TableSchema:
     names, ends = given.nodes.names, given.edges.names
     id = NODE if NODE in names else schema.id
     if id == NODE and NODE not in names:
-        id = find_id(given.nodes.name, names, schema.encoder.names)
+        others = () if schema.targets is None else schema.targets.columns
+        id = find_id(given.nodes.name, names, {*schema.encoder.names, *others, *schema.parts})
     source, target = schema.source, schema.edge_target
     if SOURCE in ends:
         source, target = SOURCE, TARGET
     elif source == SOURCE:
-        source, target = find_ends(given.edges.name, ends, None, None)
+        taken = {*schema.edge_features, schema.weight or "", schema.time or "", schema.graph or ""}
+        source, target = find_ends(given.edges.name, ends, None, None, taken)
     return replace(
         schema,
         id=id,
@@ -108,7 +117,10 @@ def _read(given: GivenGraph, schema: TableSchema, notes: list[str], labelled: bo
     targets = schema.targets.columns if schema.targets and labelled else ()
     optional = [name for name in (*targets, *schema.parts) if name in names]
     table = given.nodes.read(list(dict.fromkeys([*needed, *optional])))
-    within = schema.graph if schema.graph in given.edges.names else None
+    within = None
+    if schema.graph is not None:
+        ends_of = given.edges.names
+        within = schema.graph if schema.graph in ends_of else graph_like(ends_of)
     numbers = () if schema.weight is None else (schema.weight,)
     given.edges.check((*numbers, *schema.edge_features), "a column of the edges")
     ends = (schema.source, schema.edge_target)

@@ -16,8 +16,10 @@ from coopsheaf.data.tables.edges import EdgeColumns, read_edges
 from coopsheaf.data.tables.first import read_first
 from coopsheaf.data.tables.load import mark_reading
 from coopsheaf.data.tables.options import TableOptions
+from coopsheaf.data.tables.parts import PARTS
 from coopsheaf.data.tables.reading.cells import Ids
 from coopsheaf.data.tables.reading.given import open_given
+from coopsheaf.data.tables.reading.graph_objects import GivenGraph
 from coopsheaf.data.tables.reading.inputs import OpenTable, open_table
 from coopsheaf.data.tables.reading.table import SOURCE, TARGET
 from coopsheaf.data.tables.roles import find_ends
@@ -44,16 +46,40 @@ def read_own_again(stored: Mapping[str, Any], encoder: object) -> AnyDataset:
     given = open_given(stored["nodes"], stored["edges"])
     graphs = stored.get("graphs")
     opened: OpenTable | None = None if graphs is None else open_table(graphs, "graphs")
-    if "options" not in stored:  # then the first two columns were the ends, whatever their names
-        ends = [options.source or given.edges.names[0], options.edge_target or given.edges.names[1]]
-        options = replace(options, source=ends[0], edge_target=ends[1])
     fitted = FeatureEncoder.from_json(encoder)
+    if "options" not in stored:
+        options = _as_then(options, given, fitted)
     dataset, schema, _ = read_first(given, opened, options, encoder=fitted)
     if "options" in stored and schema != TableSchema.from_json(stored, encoder):
-        raise DataError(
-            "stored tables contradict themselves: what was asked for gives other columns"
-        )
+        raise DataError("stored tables contradict themselves: what was asked for reads others")
     return mark_reading(dataset, asked)
+
+
+def _as_then(options: TableOptions, given: GivenGraph, encoder: FeatureEncoder) -> TableOptions:
+    """What runs without stored options did without being asked.
+
+    The first two columns were the ends of edges, whatever their names, and only a column called
+    ``split`` with nothing but words for parts was the split.
+    """
+    source, target = _first_ends(given.edges, options)
+    names, split = given.nodes.names, options.split
+    taken = {*encoder.names, *options.target, options.id}
+    if split is None and "split" in names and "split" not in taken:
+        texts = given.nodes.read(["split"]).columns["split"].distinct.texts
+        words = {text.strip().lower() for text in texts} - {""}
+        split = "split" if words and words <= PARTS.keys() else None
+    return replace(
+        options,
+        features=encoder.names,
+        split=split,
+        source=source,
+        edge_target=target,
+        drop=tuple(name for name in names if name not in {*taken, split}),
+    )
+
+
+def _first_ends(edges: OpenTable, options: TableOptions) -> tuple[str, str]:
+    return options.source or edges.names[0], options.edge_target or edges.names[1]
 
 
 def read_own_pairs(pairs: Any, schema: TableSchema, node_ids: tuple[str, ...]) -> Tensor:
@@ -82,16 +108,34 @@ def stored_schema(
     options, _ = _stored_options(stored)
     if options.id is None:
         raise DataError("stored tables must name the column of ids; these do not")
+    ends = _ends_then(stored, options)
     return TableSchema(
         encoder=FeatureEncoder.from_json(encoder),
         targets=TargetReader(options.target, task, class_names),
         task=task,
         id=options.id,
-        source=options.source or SOURCE,
-        edge_target=options.edge_target or TARGET,
+        source=ends[0],
+        edge_target=ends[1],
+        parts=() if options.split is None else (options.split,),
         weight=options.weight,
         undirected=options.undirected,
     )
+
+
+def _ends_then(stored: Mapping[str, Any], options: TableOptions) -> tuple[str, str]:
+    """The columns of ends in runs that kept no names: found by their names, unless those of the
+    table of then say otherwise than their places."""
+    unknown = (options.source or SOURCE, options.edge_target or TARGET)
+    try:
+        edges = open_table(stored.get("edges"), "edges")
+    except DataError:  # the table is gone
+        return unknown
+    ends = _first_ends(edges, options)
+    try:
+        found = find_ends(edges.name, edges.names, options.source, options.edge_target)
+    except DataError:
+        return ends
+    return unknown if found == ends else ends
 
 
 def _stored_options(stored: Mapping[str, Any]) -> tuple[TableOptions, dict[str, Any]]:

@@ -34,6 +34,7 @@ PARTS = {
 # Of these only the first is never a feature; the others are a split if they have the word for
 # training, and else may be anything.
 SPLIT_NAMES = ("split", "set", "subset", "part", "partition")
+FOLD = "fold"
 MASK = "_mask"
 MAX_FOLDS = 20
 FOLD_RULE = (
@@ -133,6 +134,7 @@ def make_parts(
     targets: Targets,
     found: Sequence[str] | None,
     seed: int,
+    lonely: Tensor | None = None,
 ) -> Parts:
     """Parts to train with: labelled nodes only, with something to learn from.
 
@@ -140,11 +142,14 @@ def make_parts(
         target: the target columns, for messages.
         found: the columns that say the split; without any it is drawn, stratified, 60/20/20.
         seed: of what is drawn.
+        lonely: ``(n,)`` nodes without edges that shall be in no part.
 
     Raises:
         DataError: no labelled nodes for training or validation, or of one class only.
     """
-    known = targets.known
+    known, lack = targets.known, "no label"
+    if lonely is not None:
+        known, lack = known & ~lonely, "no label or no edge"
     if not found:
         train, val, test = stratified_split(targets.y, known, seed=seed)
         kind = "stratified" if targets.y.dim() == 1 else "random"
@@ -152,15 +157,33 @@ def make_parts(
         hint, place = "label more nodes or give a split column", where(table, *target)
         parts = Parts(train[None], val[None], test[None])
     else:
-        parts = _of_known(read_parts(table, found), known)
+        parts = _of_known(read_parts(table, found), known, lack)
         parts = _draw_validation(parts, targets, seed)
         how = f"column{'s' if len(found) > 1 else ''} {show_list(found)}"
         hint, place = "mark labelled nodes for it", where(table, *found)
+    return _sound(parts, targets, int(known.sum()), place, how, hint)
+
+
+def parts_of_masks(
+    table: Table,
+    masks: Sequence[Tensor],
+    targets: Targets,
+    lonely: Tensor | None = None,
+) -> Parts:
+    """Parts to train with, by three ``(splits, n)`` masks that a graph object brings along."""
+    known = targets.known if lonely is None else targets.known & ~lonely
+    train, val, test = (mask & known for mask in masks)
+    number, how = int(known.sum()), "the masks of the data"
+    return _sound(Parts(train, val, test), targets, number, table.name, how, "correct the masks")
+
+
+def _sound(parts: Parts, targets: Targets, labelled: int, place: str, how: str, hint: str) -> Parts:
+    """Parts that can be trained with, and what they are like."""
     for part, masks in (("training", parts.train), ("validation", parts.val)):
         if not masks.any(1).all():
             raise DataError(
                 f"{place}: there must be labelled nodes for {part}; {how} of "
-                f"{int(known.sum())} labelled nodes has none{_which(~masks.any(1))}: {hint}"
+                f"{labelled} labelled nodes has none{_which(~masks.any(1))}: {hint}"
             )
     sizes = "/".join(str(int(m[0].sum())) for m in (parts.train, parts.val, parts.test))
     first = " in the first split" if len(parts.train) > 1 else ""
@@ -191,11 +214,11 @@ def later_parts(table: Table, targets: Targets, found: Sequence[str] | None) -> 
 # --- what the parts are made of --------------------------------------------------------------
 
 
-def _of_known(parts: Parts, known: Tensor) -> Parts:
+def _of_known(parts: Parts, known: Tensor, lack: str = "no label") -> Parts:
     """The parts of the labelled nodes."""
     without = int(((parts.train | parts.val | parts.test).any(0) & ~known).sum())
     columns = f"column{'s' if len(parts.columns) > 1 else ''} {show_list(parts.columns)}"
-    notes = [f"{without} nodes of {columns} have no label: in no part"] if without else []
+    notes = [f"{without} nodes of {columns} have {lack}: in no part"] if without else []
     masks = (parts.train & known, parts.val & known, parts.test & known)
     return Parts(*masks, parts.columns, (*parts.notes, *notes))
 
@@ -239,6 +262,12 @@ def _with_notes(parts: Parts, *notes: str) -> Parts:
 def _which(bad: Tensor) -> str:
     """Which splits, if there are several."""
     return f" in split {int(bad.nonzero()[0])}" if len(bad) > 1 else ""
+
+
+def part_like(names: Sequence[str]) -> list[str]:
+    """Columns that may say the split, by their names."""
+    keys = {name: name.strip().casefold() for name in names}
+    return [n for n, key in keys.items() if key in (*SPLIT_NAMES, FOLD) or key.endswith(MASK)]
 
 
 # --- which columns say it --------------------------------------------------------------------
@@ -306,7 +335,7 @@ def _find_masks(table: Table, names: Sequence[str], strict: bool) -> Candidates:
 
 def _find_folds(table: Table, names: Sequence[str], strict: bool) -> Candidates:
     """Columns of folds, and why others are none."""
-    called = [name for name in names if name.strip().casefold() == "fold"]
+    called = [name for name in names if name.strip().casefold() == FOLD]
     good = [name for name in called if _folds(table.columns[name]) is not None]
     return [(name,) for name in good], {name: FOLD_RULE for name in called if name not in good}
 

@@ -26,7 +26,10 @@ END_NAMES = (
     ("from_id", "to_id"),
     ("from_node", "to_node"),
 )
-_ROW_NUMBERS = re.compile(r"(?:unnamed: ?\d+)?", re.IGNORECASE)
+# What pandas and pyarrow call an index without a name, once or several times saved.
+_ROW_NUMBERS = re.compile(r"(?:unnamed: ?\d+(?:\.\d+)*|__index_level_\d+__)?", re.IGNORECASE)
+# What an edge has beside its ends: never one of them by its place, if others are there.
+NO_ENDS = ("id", "edge", "edge_id", "edgeid", "edge id", "index", "weight", "weights", "w")
 
 
 def counts_rows(name: str) -> bool:
@@ -45,7 +48,7 @@ def find_id(table: str, names: Sequence[str], taken: Collection[str]) -> str:
     if NODE in names:
         return NODE
     free = [name for name in names if name not in taken and not counts_rows(name)]
-    spelled = {name.lower(): name for name in reversed(free)}
+    spelled = {_key(name): name for name in reversed(free)}
     for wanted in ID_NAMES:
         if wanted in spelled:
             return spelled[wanted]
@@ -75,12 +78,14 @@ def find_ends(
         return source or SOURCE, target or TARGET
     given = source or target
     free = [n for n in names if n not in taken and not counts_rows(n) and n != given]
-    spelled = {name.lower(): name for name in reversed([*free, *([given] if given else [])])}
+    spelled = {_key(name): name for name in reversed([*free, *([given] if given else [])])}
     for first, second in END_NAMES:
         pair = (spelled.get(first), spelled.get(second))
         if None not in pair and (source or pair[0], target or pair[1]) == pair:
             return pair[0] or "", pair[1] or ""
     wanted = 2 if given is None else 1
+    likely = [name for name in free if _key(name) not in NO_ENDS]
+    free = likely if len(likely) >= wanted else free
     if len(free) < wanted:
         raise DataError(
             f"{table}: two columns must name the ends of the edges; its columns are "
@@ -88,14 +93,38 @@ def find_ends(
         )
     ends = (source or free[0], target or free[wanted - 1])
     _refuse_contradiction(table, ends)
+    if given is None:
+        _refuse_half(table, ends, free)
     return ends
+
+
+def _key(name: str) -> str:
+    return name.strip().lower()
+
+
+def _sides() -> tuple[set[str], set[str]]:
+    """The names of sources and those of targets."""
+    return {pair[0] for pair in END_NAMES}, {pair[1] for pair in END_NAMES}
+
+
+def _refuse_half(table: str, ends: tuple[str, str], free: Sequence[str]) -> None:
+    """One end has its name and the other could be any of several columns."""
+    known = [_key(name) in side for name, side in zip(ends, _sides(), strict=True)]
+    if len(free) > 2 and known[0] != known[1]:
+        named, other = (0, 1) if known[0] else (1, 0)
+        raise DataError(
+            f"{table}: the ends of the edges must both be named; column {show(ends[named])} is "
+            f"one, and the other may be any of "
+            f"{show_list([name for name in free if name != ends[named]])}: give "
+            f"{'--source' if other == 0 else '--edge-target'}"
+        )
 
 
 def _refuse_contradiction(table: str, ends: tuple[str, str]) -> None:
     """A name that means the other end than its place would make of it."""
-    meant = [{pair[side] for pair in END_NAMES} for side in (0, 1)]
+    meant = _sides()
     for side, name in enumerate(ends):
-        if name.lower() in meant[1 - side] - meant[side]:
+        if _key(name) in meant[1 - side] - meant[side]:
             raise DataError(
                 f"{table}: the ends of the edges must be named or come first; column {show(name)} "
                 f"stands for the other end than its place says beside {show(ends[1 - side])}: give "

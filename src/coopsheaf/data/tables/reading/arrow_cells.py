@@ -117,6 +117,12 @@ def _leading_zeros(texts: Any) -> bool:
     )
 
 
+def is_list(kind: Any) -> bool:
+    """Whether a column of this type becomes several."""
+    types = pa.types
+    return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+
+
 def arrow_cells(name: str, column: Any, table: str) -> dict[str, Cells]:
     """A column of any type as cells, by their names; a list column becomes several."""
     kind = column.type
@@ -132,7 +138,7 @@ def arrow_cells(name: str, column: Any, table: str) -> dict[str, Cells]:
         texts = pc.if_else(column, "True", "False")
         return {name: ArrowText(texts.fill_null(""))}
     if pa.types.is_integer(kind):
-        return {name: NumberCells(_whole(column))}
+        return {name: _whole(column)}
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         numbers = column.cast(pa.float64()).to_numpy()
         return {name: NumberCells(numbers)}
@@ -141,7 +147,7 @@ def arrow_cells(name: str, column: Any, table: str) -> dict[str, Cells]:
         return {name: TimeCells(times.to_numpy().astype("datetime64[us]"))}
     if pa.types.is_null(kind):
         return {name: TextCells([""] * len(column))}
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if is_list(kind):
         return _list_cells(name, column, table)
     raise DataError(
         f"{table}, column {show(name)}: a column must hold texts, numbers, truth values or times; "
@@ -149,14 +155,13 @@ def arrow_cells(name: str, column: Any, table: str) -> dict[str, Cells]:
     )
 
 
-def _whole(column: Any) -> Any:
-    """Whole numbers exactly, unless there are gaps: then as numbers with NaN."""
-    if column.null_count:
-        return column.cast(pa.float64()).to_numpy()
+def _whole(column: Any) -> Cells:
+    """Whole numbers exactly: with gaps as floats that have NaN, as texts where these round."""
     try:
-        return column.cast(pa.int64()).to_numpy()
+        kind = pa.float64() if column.null_count else pa.int64()
+        return NumberCells(column.cast(kind).to_numpy())
     except pa.ArrowInvalid:
-        return column.cast(pa.float64(), safe=False).to_numpy()
+        return ArrowText(column.cast(pa.string()))
 
 
 def _list_cells(name: str, column: Any, table: str) -> dict[str, Cells]:

@@ -15,7 +15,8 @@ from pyarrow.feather import read_table as read_feather
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import one_line
-from coopsheaf.data.tables.reading.arrow_cells import ArrowText, arrow_cells
+from coopsheaf.data.messages import show
+from coopsheaf.data.tables.reading.arrow_cells import ArrowText, arrow_cells, is_list
 from coopsheaf.data.tables.reading.cells import Cells
 from coopsheaf.data.tables.reading.delimited import FoundLines, Header
 from coopsheaf.data.tables.reading.source import FREE_BYTES, MAX_RATIO, NotFast, Source, Tap
@@ -80,8 +81,9 @@ def arrow_errors(name: str, kind: str) -> Iterator[None]:
         raise DataError(f"{name} must be {kind}, as its name says; {one_line(error)}") from None
 
 
-def open_binary(source: Source) -> tuple[Any, tuple[str, ...]]:
-    """A function from names to batches of those columns of a Parquet or Arrow file, and all names.
+def open_binary(source: Source) -> tuple[Any, dict[str, list[str]]]:
+    """A function from names to batches of those columns of a Parquet or Arrow file; and all names,
+    each with the columns that it stands for.
 
     Both kinds are told apart by their first bytes.
     """
@@ -93,10 +95,30 @@ def open_binary(source: Source) -> tuple[Any, tuple[str, ...]]:
         with arrow_errors(source.name, "a Parquet file"):
             file = ParquetFile(stream, thrift_string_size_limit=2**27)
             _check_size(source, stream.size(), file.metadata)
-            return partial(_parquet_batches, file), tuple(file.schema_arrow.names)
+            batches = partial(_parquet_batches, file)
+            return batches, _columns(source.name, file.schema_arrow, batches)
     with arrow_errors(source.name, "an Arrow or Feather file"):
         whole = read_feather(stream)
-        return lambda names: whole.select(list(names)).to_batches(), tuple(whole.column_names)
+
+        def parts(names: Sequence[str]) -> Any:
+            return whole.select(list(names)).to_batches()
+
+        return parts, _columns(source.name, whole.schema, parts)
+
+
+def _columns(table: str, schema: Any, batches: Any) -> dict[str, list[str]]:
+    """The columns of each name; those of a list are counted in its first row."""
+    found: dict[str, list[str]] = {}
+    for field in schema:
+        name = field.name
+        if name in found:
+            raise DataError(f"{table}: column names must differ; {name!r} occurs twice")
+        found[name] = [name]
+        if is_list(field.type):
+            lists: Any = next((pc.drop_null(batch.column(0)) for batch in batches([name])), [])
+            width = len(lists[0]) if len(lists) else 0
+            found[name] = [f"{name}[{place}]" for place in range(width)]
+    return found
 
 
 def _parquet_batches(file: Any, names: Sequence[str]) -> Iterator[Any]:
@@ -112,10 +134,17 @@ def _check_size(source: Source, stored: int, metadata: Any) -> None:
         )
 
 
-def batch_table(name: str, batch: Any, first_row: int) -> Table:
-    """Columns of pyarrow as a table whose rows are counted from 0."""
+def batch_table(name: str, batch: Any, first_row: int, wanted: Sequence[str]) -> Table:
+    """Some columns of pyarrow as a table whose rows are counted from 0."""
     cells: dict[str, Cells] = {}
     for column, values in zip(batch.schema.names, batch.columns, strict=True):
         values = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
         cells |= arrow_cells(column, values, name)
+    lacking = [column for column in wanted if column not in cells]
+    if lacking:
+        raise DataError(
+            f"{name}, column {show(lacking[0])}: lists must be of one length; from row {first_row} "
+            "on they have another one"
+        )
+    cells = {column: cells[column] for column in wanted}
     return Table(name, cells, range(first_row, first_row + batch.num_rows), place="row")

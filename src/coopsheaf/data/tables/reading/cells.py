@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from coopsheaf.data.errors import DataError
 from coopsheaf.data.tables.reading.words import plain_numbers
 
 _CODE = re.compile(r"\n\s*[+-]?0[0-9]")
@@ -227,13 +228,54 @@ def cells_of(values: Sequence[object] | NDArray[Any]) -> Cells:
     ``None`` is missing; truth values are the texts ``True`` and ``False``.
     """
     array = values if isinstance(values, np.ndarray) else _as_numbers(values)
-    if array is not None and array.dtype.kind in "iu":
+    if array is not None and array.dtype.kind in "iu" and _fits(array):
         return NumberCells(array.astype(np.int64))
     if array is not None and array.dtype.kind == "f":
         return NumberCells(array.astype(np.float64))
     if array is not None and array.dtype.kind == "M":
         return TimeCells(array)
     return TextCells(["" if _is_none(value) else str(value) for value in values])
+
+
+def columns_of(name: str, values: Any, argument: str) -> dict[str, Cells]:
+    """Values as a column ``name``; a ``(n, k)`` array as ``name[0]``, ``name[1]``, ..."""
+    plain = isinstance(values, Sequence) and not isinstance(values, str | bytes)
+    if not plain or any(isinstance(value, list | tuple | np.ndarray) for value in values):
+        values = _as_array(values, argument)
+    if not isinstance(values, np.ndarray):
+        return {name: cells_of(values)}
+    if values.ndim == 1:
+        return {name: cells_of(values if values.dtype.kind in "iufM" else values.tolist())}
+    if values.ndim != 2 or values.dtype.kind not in "iufb":
+        raise DataError(
+            f"`{argument}` must be numbers of shape (n, k); got {values.dtype} of {values.shape}"
+        )
+    return {f"{name}[{i}]": cells_of(_no_truths(column)) for i, column in enumerate(values.T)}
+
+
+def _as_array(values: Any, argument: str) -> NDArray[Any]:
+    """An array of what is none yet: a tensor, a Series."""
+    if hasattr(values, "detach"):  # a tensor; numpy has no bfloat16
+        values = values.detach().cpu()
+        values = values.float() if values.is_floating_point() else values
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):
+        array = np.asarray(None)
+    if array.ndim == 0:
+        raise DataError(
+            f"`{argument}` must be an array of one or two dimensions; got {type(values).__name__}"
+        )
+    return array
+
+
+def _no_truths(column: NDArray[Any]) -> NDArray[Any]:
+    return column.astype(np.int64) if column.dtype.kind == "b" else np.ascontiguousarray(column)
+
+
+def _fits(whole: NDArray[Any]) -> bool:
+    """Whether unsigned numbers are small enough not to become negative."""
+    return whole.dtype != np.uint64 or not len(whole) or int(whole.max()) < 2**63
 
 
 def _as_numbers(values: Sequence[object]) -> NDArray[Any] | None:
@@ -249,7 +291,12 @@ def _as_numbers(values: Sequence[object]) -> NDArray[Any] | None:
 
 
 def _is_none(value: object) -> bool:
-    return value is None or value != value  # NaN and NaT differ from themselves
+    if value is None:
+        return True
+    try:
+        return bool(value != value)  # NaN and NaT differ from themselves
+    except (TypeError, ValueError):  # pandas.NA says neither; a list of arrays cannot say
+        return type(value).__name__ == "NAType"
 
 
 def _has_odd(texts: Sequence[str]) -> bool:

@@ -11,18 +11,20 @@ from coopsheaf.data.files import one_line
 from coopsheaf.data.messages import show
 from coopsheaf.data.tables.reading.arrow_cells import arrow_cells
 from coopsheaf.data.tables.reading.cells import Cells, cells_of
+from coopsheaf.data.tables.reading.delimited import ROW_NUMBERS
+from coopsheaf.data.tables.reading.inputs import MemoryTable, with_rows
 from coopsheaf.data.tables.reading.table import Table
 
 
-def frame_table(frame: Any, name: str) -> Table:
+def frame_table(frame: Any, name: str) -> MemoryTable:
     """A pandas DataFrame, or anything with ``__arrow_c_stream__``.
 
-    An index of pandas that has a name is a column like the others; one without a name counts rows
-    and is left out.
+    An index of pandas that has a name is a column like the others; one without a name is what
+    ``to_csv`` would make of it, a column that nobody uses unless asked to, and left out altogether
+    where it only counts the rows.
     """
     if hasattr(frame, "to_numpy") and hasattr(frame, "index") and hasattr(frame, "reset_index"):
-        columns = _pandas_columns(frame, name)
-        rows = len(frame)
+        columns, rows = _pandas_columns(frame, name), len(frame)
     else:
         try:
             whole = pa.table(frame)
@@ -31,23 +33,35 @@ def frame_table(frame: Any, name: str) -> Table:
         columns = list(zip(whole.column_names, whole.columns, strict=True))
         rows = whole.num_rows
     cells: dict[str, Cells] = {}
+    lists: dict[str, list[str]] = {}
+    refused: dict[str, str] = {}
     for column, values in columns:
-        made = values if isinstance(values, dict) else arrow_cells(column, values, name)
-        if made.keys() & cells.keys():
+        try:
+            made = values if isinstance(values, dict) else arrow_cells(column, values, name)
+        except DataError as error:  # of a column that may not be wanted
+            made, refused[column] = {}, str(error)
+        if column in lists or made.keys() & cells.keys():
             raise DataError(f"{name}: column names must differ; {show(column)} occurs twice")
+        lists[column] = list(made) or [column]
         cells |= made
-    return Table(name, cells, range(rows), place="row")
+    return with_rows(Table(name, cells, range(rows), place="row"), lists, refused)
 
 
 def _pandas_columns(frame: Any, name: str) -> list[tuple[str, Any]]:
-    named = [level for level in frame.index.names if level is not None]
-    if named:
-        frame = frame.reset_index(level=named)
-    found: list[tuple[str, Any]] = []
-    for number, column in enumerate(frame.columns):
-        series = frame.iloc[:, number]
-        try:
-            found.append((str(column), pa.chunked_array([pa.array(series, from_pandas=True)])))
-        except (pa.ArrowException, TypeError, ValueError):  # objects of several kinds
-            found.append((str(column), {str(column): cells_of(list(series))}))
-    return found
+    levels = list(frame.index.names)
+    counted = levels == [None] and type(frame.index).__name__ == "RangeIndex"
+    series = [] if counted else [frame.index.get_level_values(at) for at in range(len(levels))]
+    titles = [f"Unnamed: {at}" if level is None else level for at, level in enumerate(levels)]
+    found = [(str(title), values) for title, values in zip(titles, series, strict=False)]
+    found += [(str(title), frame.iloc[:, at]) for at, title in enumerate(frame.columns)]
+    if found and not found[0][0].strip():
+        found[0] = (ROW_NUMBERS, found[0][1])
+    return [(title, _pandas_column(title, values)) for title, values in found]
+
+
+def _pandas_column(title: str, values: Any) -> Any:
+    try:
+        made = pa.array(values, from_pandas=True)
+        return made if isinstance(made, pa.ChunkedArray) else pa.chunked_array([made])
+    except (pa.ArrowException, TypeError, ValueError):  # objects of several kinds
+        return {title: cells_of(list(values))}

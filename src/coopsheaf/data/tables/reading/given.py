@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from coopsheaf.data.errors import DataError
-from coopsheaf.data.tables.reading.cells import Cells
+from coopsheaf.data.tables.reading.cells import Cells, columns_of
 from coopsheaf.data.tables.reading.graph_objects import (
     GivenGraph,
-    array_columns,
     edge_table,
     is_networkx,
     is_pyg,
@@ -39,7 +38,7 @@ def open_given(nodes: Any, edges: Any, progress: Progress | None = None) -> Give
         )
     if _is_array(nodes):
         return _array_tables(nodes, edges, progress)
-    if nodes == STANDARD_INPUT and edges == STANDARD_INPUT:
+    if all(isinstance(it, str) and it == STANDARD_INPUT for it in (nodes, edges)):
         raise DataError("standard input has one table; `nodes` and `edges` cannot both be -")
     opened = open_table(nodes, "nodes", progress)
     return GivenGraph(opened, _open_edges(edges, progress))
@@ -63,7 +62,7 @@ def _open_edges(edges: Any, progress: Progress | None) -> Any:
 def _array_tables(nodes: Any, edges: Any, progress: Progress | None) -> GivenGraph:
     """``(n, F)`` features and ``(2, m)`` edges or an ``(n, n)`` adjacency; nodes are numbers."""
     dense = nodes.toarray() if hasattr(nodes, "toarray") else nodes
-    features = array_columns("x", dense, "nodes")
+    features = columns_of("x", dense, "nodes")
     count = len(next(iter(features.values()), ()))
     columns: dict[str, Cells] = {NODE: numbered_nodes(count), **features}
     table = Table("`nodes`", columns, range(count), place="row")
@@ -75,7 +74,7 @@ def _array_tables(nodes: Any, edges: Any, progress: Progress | None) -> GivenGra
         others: dict[str, Cells] = {}
         if weights is not None:
             weight = "weight"
-            others = array_columns("weight", weights.numpy(), "edges")
+            others = columns_of("weight", weights.numpy(), "edges")
         opened: Any = MemoryTable(edge_table(edge_index.numpy(), others))
     else:
         opened = _open_edges(edges, progress)

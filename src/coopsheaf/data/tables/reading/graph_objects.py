@@ -7,7 +7,7 @@ changed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,6 @@ class GivenGraph:
 
     Args:
         nodes, edges: the tables.
-        attributes: the columns that a name stands for, where one attribute became several.
         undirected: every edge is listed once and means both ways.
         weight: the column of weights, if the object has some of its own.
         target: the columns of targets, if it has some of its own.
@@ -36,7 +35,6 @@ class GivenGraph:
 
     nodes: OpenTable
     edges: OpenTable
-    attributes: dict[str, list[str]] = field(default_factory=dict)
     undirected: bool = False
     weight: str | None = None
     target: tuple[str, ...] = ()
@@ -58,11 +56,13 @@ def networkx_tables(graph: Any) -> GivenGraph:
         )
     if not ids:
         raise DataError("`graph` must have nodes; it is empty")
-    node_cells, columns = _attributes((values for _, values in graph.nodes(data=True)), ids, "node")
+    node_cells, node_lists = _attributes(
+        (values for _, values in graph.nodes(data=True)), ids, "node"
+    )
     ends = [(str(a), str(b)) for a, b in graph.edges()]
     labels = [f"{a} - {b}" for a, b in ends]
     values = (values for _, _, values in graph.edges(data=True))
-    edge_cells, _ = _attributes(values, labels, "edge")
+    edge_cells, edge_lists = _attributes(values, labels, "edge")
     nodes = Table(
         "`graph`", {NODE: TextCells(ids), **node_cells}, range(len(ids)), place="node number"
     )
@@ -72,7 +72,9 @@ def networkx_tables(graph: Any) -> GivenGraph:
     }
     edges = Table("`graph`", both | edge_cells, range(len(ends)), place="edge number")
     return GivenGraph(
-        MemoryTable(nodes), MemoryTable(edges), columns, undirected=not graph.is_directed()
+        MemoryTable(nodes, node_lists),
+        MemoryTable(edges, edge_lists),
+        undirected=not graph.is_directed(),
     )
 
 
@@ -117,20 +119,6 @@ def is_pyg(given: object) -> bool:
     return any(kind.__module__.startswith("torch_geometric.data") for kind in type(given).__mro__)
 
 
-def array_columns(name: str, values: Any, argument: str) -> dict[str, Cells]:
-    """``(n,)`` or ``(n, k)`` numbers as columns ``name`` or ``name[0]``, ``name[1]``, ..."""
-    array = np.asarray(values)
-    if array.ndim == 1:
-        return {name: cells_of(array if array.dtype.kind in "iufM" else array.tolist())}
-    if array.ndim != 2 or array.dtype.kind not in "iufb":
-        raise DataError(
-            f"`{argument}` must be numbers of shape (n, k); got {array.dtype} of {array.shape}"
-        )
-    kind = np.int64 if array.dtype.kind in "iub" else np.float64
-    columns = np.ascontiguousarray(array.T, dtype=kind)
-    return {f"{name}[{i}]": NumberCells(column) for i, column in enumerate(columns)}
-
-
 def numbered_nodes(count: int) -> Cells:
     """Nodes without names are called by their numbers."""
     return NumberCells(np.arange(count))
@@ -138,8 +126,17 @@ def numbered_nodes(count: int) -> Cells:
 
 def edge_table(edge_index: Any, others: dict[str, Cells]) -> Table:
     """``(2, m)`` numbers of nodes as a table."""
-    ends: dict[str, Cells] = {
-        SOURCE: NumberCells(np.asarray(edge_index[0], dtype=np.int64)),
-        TARGET: NumberCells(np.asarray(edge_index[1], dtype=np.int64)),
-    }
-    return Table("`edges`", ends | others, range(len(ends[SOURCE])), place="edge number")
+    array = np.asarray(edge_index)
+    if array.ndim != 2 or len(array) != 2 or array.dtype.kind not in "iu":
+        raise DataError(
+            f"`edge_index` must be whole numbers of shape (2, m); got {array.dtype} of shape "
+            f"{array.shape}"
+        )
+    ends: dict[str, Cells] = dict(zip((SOURCE, TARGET), map(cells_of, array), strict=True))
+    for name, cells in others.items():
+        if len(cells) != array.shape[1]:
+            raise DataError(
+                f"`{name}` must have {array.shape[1]} rows, as many as there are edges; got "
+                f"{len(cells)}"
+            )
+    return Table("`edges`", ends | others, range(array.shape[1]), place="edge number")

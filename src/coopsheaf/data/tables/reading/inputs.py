@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from os import PathLike
 from typing import Any, TypeVar
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show, show_list
-from coopsheaf.data.tables.reading.cells import cells_of
+from coopsheaf.data.tables.reading.cells import Cells, columns_of
 from coopsheaf.data.tables.reading.delimited import ROW_NUMBERS, read_header, text_chunks
 from coopsheaf.data.tables.reading.source import NotFast, Source
 from coopsheaf.data.tables.reading.table import Table, join_tables
@@ -30,10 +31,18 @@ class OpenTable(ABC):
         name: what messages call it.
         names: of the columns, as they stand there.
         file: the path of the file, if it will be there tomorrow; else ``None``.
+        lists: the columns that a name stands for, where one became several.
     """
 
-    def __init__(self, name: str, names: Sequence[str], file: str | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        names: Sequence[str],
+        file: str | None = None,
+        lists: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
         self.name, self.names, self.file = name, tuple(names), file
+        self._lists = lists or {}
         self.checksum = ""  # of the file, once it has been read
 
     @abstractmethod
@@ -47,6 +56,10 @@ class OpenTable(ABC):
         """All rows of the named columns."""
         self.check(names)
         return self.fold(names, lambda parts: join_tables(list(parts)))
+
+    def expand(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The columns that names stand for: those of a list where it became several columns."""
+        return tuple(column for name in names for column in self._lists.get(name, (name,)))
 
     def check(self, names: Sequence[str], role: str = "a column") -> None:
         for name in names:
@@ -94,10 +107,11 @@ class BinaryFile(OpenTable):
         from coopsheaf.data.tables.reading.arrow_files import open_binary
 
         self._source, self._progress = source, progress
-        self._batches, names = open_binary(source)
-        super().__init__(
-            source.name, _distinct(names, source.name), source.path if source.is_file else None
-        )
+        self._batches, lists = open_binary(source)
+        self._stored = {column: name for name, columns in lists.items() for column in columns}
+        names = _distinct([c for columns in lists.values() for c in columns], source.name)
+        file = source.path if source.is_file else None
+        super().__init__(source.name, names, file, lists)
 
     def fold(self, names: Sequence[str], consume: Callable[[Iterator[Table]], Result]) -> Result:
         result = consume(_counted(self._parts(names), self.name, self._progress))
@@ -107,28 +121,42 @@ class BinaryFile(OpenTable):
     def _parts(self, names: Sequence[str]) -> Iterator[Table]:
         from coopsheaf.data.tables.reading.arrow_files import arrow_errors, batch_table
 
-        done = 0
+        done, wanted = 0, list(names) or list(self.names[:1])
+        stored = list(dict.fromkeys(self._stored[name] for name in wanted))
         with arrow_errors(self.name, "a Parquet or Arrow file"):
-            for batch in self._batches(list(names) or list(self.names[:1])):
+            for batch in self._batches(stored):
                 if batch.num_rows:
-                    yield batch_table(self.name, batch, done)
+                    yield batch_table(self.name, batch.select(stored), done, wanted)
                     done += batch.num_rows
         if not done:
             raise DataError(f"{self.name} must have rows; it has none")
 
 
 class MemoryTable(OpenTable):
-    """A table that is there already."""
+    """A table that is there already.
 
-    def __init__(self, table: Table) -> None:
-        super().__init__(table.name, tuple(table.columns))
+    Args:
+        lists: the columns that a name stands for, where one became several.
+        refused: columns that cannot be read, and the error of whoever tries.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        lists: Mapping[str, Sequence[str]] | None = None,
+        refused: Mapping[str, str] | None = None,
+    ) -> None:
+        self._refused = refused or {}
+        super().__init__(table.name, (*table.columns, *self._refused), lists=lists)
         self._table = table
         self.checksum = table.checksum
 
     def fold(self, names: Sequence[str], consume: Callable[[Iterator[Table]], Result]) -> Result:
-        if not self._table.num_rows:
-            raise DataError(f"{self.name} must have rows; it has none")
-        return consume(iter([self._table]))
+        for name in names:
+            if name in self._refused:
+                raise DataError(self._refused[name])
+        columns = {name: self._table.columns[name] for name in names}
+        return consume(iter([replace(self._table, columns=columns)]))
 
 
 def open_table(given: object, what: str, progress: Progress | None = None) -> OpenTable:
@@ -143,19 +171,19 @@ def open_table(given: object, what: str, progress: Progress | None = None) -> Op
     """
     if isinstance(given, OpenTable):
         return given
-    if isinstance(given, Table):
-        return MemoryTable(given)
     if isinstance(given, str | PathLike):
         return _open_file(Source(given), progress)
+    if isinstance(given, Table):
+        return with_rows(given)
     if isinstance(given, Mapping):
-        return MemoryTable(_mapping(given, what))
+        return _mapping(given, what)
     if hasattr(given, "collect") and not hasattr(given, "__arrow_c_stream__"):
         given = given.collect()  # a lazy frame of polars
     if _is_pandas(given) or hasattr(given, "__arrow_c_stream__"):
         need_pyarrow(f"`{what}` is a {type(given).__name__}")
         from coopsheaf.data.tables.reading.frames import frame_table
 
-        return MemoryTable(frame_table(given, f"`{what}`"))
+        return frame_table(given, f"`{what}`")
     raise DataError(
         f"`{what}` must be a path, a DataFrame, an Arrow table or a mapping from names to arrays; "
         f"got {type(given).__name__}"
@@ -173,16 +201,34 @@ def _open_file(source: Source, progress: Progress | None) -> OpenTable:
     return (BinaryFile if binary else TextFile)(source, progress)
 
 
-def _mapping(given: Mapping[Any, Any], what: str) -> Table:
+def _mapping(given: Mapping[Any, Any], what: str) -> OpenTable:
     names = _distinct([str(name) for name in given], f"`{what}`")
-    columns = dict(zip(names, map(cells_of, given.values()), strict=True))
+    columns: dict[str, Cells] = {}
+    lists: dict[str, list[str]] = {}
+    for name, values in zip(names, given.values(), strict=True):
+        made = columns_of(name, values, f"{what}[{name!r}]")
+        if made.keys() & columns.keys():
+            raise DataError(f"`{what}`: column names must differ; {show(name)} has that of another")
+        columns |= made
+        lists[name] = list(made)
     sizes = {len(cells) for cells in columns.values()}
     if len(sizes) != 1:
         raise DataError(
             f"`{what}` must have columns of one length; got "
             f"{', '.join(map(str, sorted(sizes))) or 'no column'}"
         )
-    return Table(f"`{what}`", columns, range(sizes.pop()), place="row")
+    return with_rows(Table(f"`{what}`", columns, range(sizes.pop()), place="row"), lists)
+
+
+def with_rows(
+    table: Table,
+    lists: Mapping[str, Sequence[str]] | None = None,
+    refused: Mapping[str, str] | None = None,
+) -> MemoryTable:
+    """A table of which an empty one is a mistake; a graph may have no edges."""
+    if not table.num_rows:
+        raise DataError(f"{table.name} must have rows; it has none")
+    return MemoryTable(table, lists, refused)
 
 
 def _distinct(names: Sequence[str], table: str) -> list[str]:

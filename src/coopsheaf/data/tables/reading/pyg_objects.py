@@ -11,10 +11,9 @@ from torch_geometric.data import Data, HeteroData
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show, show_list
-from coopsheaf.data.tables.reading.cells import Cells, NumberCells, TextCells
+from coopsheaf.data.tables.reading.cells import Cells, TextCells, columns_of
 from coopsheaf.data.tables.reading.graph_objects import (
     GivenGraph,
-    array_columns,
     edge_table,
     numbered_nodes,
 )
@@ -22,6 +21,7 @@ from coopsheaf.data.tables.reading.inputs import MemoryTable
 from coopsheaf.data.tables.reading.table import NODE, Table
 
 _STRIDED = torch.strided
+_HALF = (torch.bfloat16, torch.float16)  # numpy has not both
 USED = ("x", "edge_index", "edge_weight", "edge_attr", "y")
 MASKS = ("train_mask", "val_mask", "test_mask")
 TYPE = "node type"  # a column of the nodes of a graph with several types
@@ -37,37 +37,67 @@ def pyg_tables(data: Any) -> GivenGraph:
         if getattr(data, attribute, None) is None:
             raise DataError(f"`data` must have `{attribute}`; got {show(str(data), 80)}")
     n = int(data.x.shape[0])
-    columns: dict[str, Cells] = {NODE: numbered_nodes(n)}
-    columns |= array_columns("x", _finite(_numpy(data.x), "data.x"), "data.x")
-    target: tuple[str, ...] = ()
+    if not n:
+        raise DataError("`data` must have nodes; it is empty")
+    nodes = {"x": columns_of("x", _finite(_numpy(data.x), "data.x"), "data.x")}
     if data.y is not None:
-        y = array_columns("y", _squeezed(data.y), "data.y")
-        columns |= y
-        target = tuple(y)
-    edges: dict[str, Cells] = {}
-    if getattr(data, "edge_weight", None) is not None:
-        edges |= array_columns("edge_weight", _squeezed(data.edge_weight), "data.edge_weight")
-    if getattr(data, "edge_attr", None) is not None:
-        attributes = _numpy(data.edge_attr)
-        attributes = attributes.reshape(len(attributes), -1)
-        edges |= array_columns("edge_attr", attributes, "data.edge_attr")
+        nodes["y"] = columns_of("y", _squeezed(data.y), "data.y")
+    edges: dict[str, dict[str, Cells]] = {}
+    for name in ("edge_weight", "edge_attr"):
+        if getattr(data, name, None) is not None:
+            values = _squeezed(data[name]) if name == "edge_weight" else _flat(data[name])
+            edges[name] = columns_of(name, values, f"data.{name}")
+    columns: dict[str, Cells] = {NODE: numbered_nodes(n), **_joined(nodes)}
     _check_rows(columns, n, "x")
+    index = _numpy(data.edge_index)
+    _check_ends(index, (n, n), "data.edge_index")
     unused = [key for key in data.keys() if key not in (*USED, *MASKS)]  # noqa: SIM118
     notes = (f"not used of the Data: {show_list(unused)}",) if unused else ()
     return GivenGraph(
-        MemoryTable(Table("`data`", columns, range(n), place="row")),
-        MemoryTable(edge_table(_numpy(data.edge_index), edges)),
+        MemoryTable(Table("`data`", columns, range(n), place="row"), _lists(nodes)),
+        MemoryTable(edge_table(index, _joined(edges)), _lists(edges)),
         weight="edge_weight" if "edge_weight" in edges else None,
-        target=target,
+        target=tuple(nodes.get("y", ())),
         unlabelled=_unlabelled(data.y),
         masks=tuple(getattr(data, mask, None) for mask in MASKS),
         notes=notes,
     )
 
 
+def _joined(parts: dict[str, dict[str, Cells]]) -> dict[str, Cells]:
+    return {name: cells for part in parts.values() for name, cells in part.items()}
+
+
+def _lists(parts: dict[str, dict[str, Cells]]) -> dict[str, list[str]]:
+    return {name: list(part) for name, part in parts.items()}
+
+
+def _flat(value: Any) -> Any:
+    array = _numpy(value)
+    return array.reshape(len(array), -1)
+
+
+def _check_ends(edge_index: Any, sizes: tuple[int, int], argument: str) -> None:
+    """Refuse ends that are no nodes: those of one type would be taken for nodes of another."""
+    if edge_index.ndim != 2 or len(edge_index) != 2 or edge_index.dtype.kind not in "iu":
+        raise DataError(
+            f"`{argument}` must be whole numbers of shape (2, m); got {edge_index.dtype} of shape "
+            f"{edge_index.shape}"
+        )
+    bad = np.flatnonzero((edge_index < 0).any(0) | (edge_index >= np.array(sizes)[:, None]).any(0))
+    if len(bad):
+        pair = tuple(edge_index[:, bad[0]].tolist())
+        raise DataError(
+            f"`{argument}` must join nodes 0 to {sizes[0] - 1} and 0 to {sizes[1] - 1}; edge "
+            f"{bad[0]} is {pair}"
+        )
+
+
 def _hetero_tables(data: HeteroData) -> GivenGraph:
     """One graph: types become a column, and each type has its own columns of features."""
-    sizes = {kind: int(data[kind].num_nodes) for kind in data.node_types}
+    sizes = {kind: int(data[kind].num_nodes or 0) for kind in data.node_types}
+    if not any(sizes.values()):
+        raise DataError("`data` must have nodes; it is empty")
     n, start, offsets = sum(sizes.values()), 0, {}
     for kind, size in sizes.items():
         offsets[kind], start = start, start + size
@@ -76,13 +106,15 @@ def _hetero_tables(data: HeteroData) -> GivenGraph:
     ids = [f"{kind}/{number}" for kind, number in zip(types, numbers, strict=True)]
     columns: dict[str, Cells] = {NODE: TextCells(ids), TYPE: TextCells(types)}
     targets = [kind for kind in data.node_types if "y" in data[kind]]
+    lists: dict[str, list[str]] = {}
     for kind, size in sizes.items():
-        rows = slice(offsets[kind], offsets[kind] + size)
         if "x" in data[kind]:
-            block = _finite(_numpy(data[kind].x), f"data[{kind!r}].x").reshape(size, -1)
-            spread = np.full((n, block.shape[1]), np.nan)
-            spread[rows] = block
-            columns |= array_columns(f"{kind}.x", spread, f"data[{kind!r}].x")
+            argument = f"data[{kind!r}].x"
+            block = _finite(_numpy(data[kind].x), argument)
+            block = block[:, None] if block.ndim == 1 else block
+            spread = columns_of(f"{kind}.x", _spread(block, offsets[kind], size, n, argument), "x")
+            lists[f"{kind}.x"] = list(spread)
+            columns |= spread
     if len(targets) > 1:
         raise DataError(
             f"`data` must have targets `y` for one type of nodes; got {show_list(targets)}: remove "
@@ -91,12 +123,22 @@ def _hetero_tables(data: HeteroData) -> GivenGraph:
     masks: tuple[Any, ...] = (None, None, None)
     if targets:
         kind = targets[0]
-        rows = slice(offsets[kind], offsets[kind] + sizes[kind])
-        columns["y"] = _spread(_squeezed(data[kind].y), rows, n)
-        masks = tuple(_spread_mask(data[kind], mask, rows, n) for mask in MASKS)
+        place = (offsets[kind], sizes[kind], n)
+        y = _spread(_squeezed(data[kind].y), *place, f"data[{kind!r}].y")
+        spread = columns_of("y", y, "y")
+        lists["y"] = list(spread)
+        columns |= spread
+        masks = tuple(
+            _spread(_numpy(data[kind][mask]), *place, f"data[{kind!r}].{mask}") == 1
+            if mask in data[kind]
+            else None
+            for mask in MASKS
+        )
     ends, kinds = [np.zeros((2, 0), dtype=np.int64)], []
     for source, name, target in data.edge_types:
         edge_index = _numpy(data[source, name, target].edge_index)
+        argument = f"data[{source!r}, {name!r}, {target!r}].edge_index"
+        _check_ends(edge_index, (sizes[source], sizes[target]), argument)
         ends.append(edge_index + np.array([[offsets[source]], [offsets[target]]]))
         kinds += [f"{source} {name} {target}"] * edge_index.shape[1]
     both = np.concatenate(ends, axis=1)
@@ -111,27 +153,28 @@ def _hetero_tables(data: HeteroData) -> GivenGraph:
         f"{len(data.edge_types)} types of edges: the type of a node is a feature, each type has "
         "its own feature columns, and edges of all types are alike"
     )
+    unused = [
+        f"{kind if isinstance(kind, str) else ' '.join(kind)}.{key}"
+        for kind in (*data.node_types, *data.edge_types)
+        for key in data[kind].keys()  # noqa: SIM118
+        if key not in ("x", "y", "edge_index", "num_nodes", *(MASKS if kind in targets else ()))
+    ]
     return GivenGraph(
-        MemoryTable(Table("`data`", columns, range(n), place="row")),
+        MemoryTable(Table("`data`", columns, range(n), place="row"), lists),
         MemoryTable(edges),
-        target=("y",) if targets else (),
+        target=tuple(lists.get("y", ())),
         unlabelled=_unlabelled(data[targets[0]].y) if targets else None,
         masks=masks,
-        notes=(note,),
+        notes=(note, *([f"not used of the HeteroData: {show_list(unused)}"] if unused else [])),
     )
 
 
-def _spread(values: Any, rows: slice, n: int) -> Cells:
-    whole = np.full(n, np.nan)
-    whole[rows] = values
-    return NumberCells(whole)
-
-
-def _spread_mask(store: Any, name: str, rows: slice, n: int) -> Any:
-    if name not in store:
-        return None
-    whole = np.zeros(n, dtype=bool)
-    whole[rows] = _numpy(store[name])
+def _spread(values: Any, start: int, size: int, n: int, argument: str) -> Any:
+    """``(n, ...)`` values of one type of nodes, NaN at all others."""
+    if len(values) != size:
+        raise DataError(f"`{argument}` must have {size} rows, one per node; got {len(values)}")
+    whole = np.full((n, *values.shape[1:]), np.nan)
+    whole[start : start + size] = values
     return whole
 
 
@@ -145,7 +188,7 @@ def _numpy(value: Any) -> Any:
     if isinstance(value, Tensor):
         value = value.detach().cpu()
         value = value.to_dense() if value.layout != _STRIDED else value
-        return value.float().numpy() if value.is_floating_point() else value.numpy()
+        return (value.float() if value.dtype in _HALF else value).numpy()
     return np.asarray(value)
 
 
