@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from coopsheaf.cli import args, show, sweep_show, training
-from coopsheaf.cli.own import has_own
+from coopsheaf.cli.own import has_own, refuse_pipes
 from coopsheaf.cli.sweep_worker import Job, Team, read_data
 from coopsheaf.sweep.plan import Plan, make_plan
 from coopsheaf.sweep.search import Sweep
@@ -35,6 +35,7 @@ def sweep(command: args.Sweep) -> int:
         raise ValueError(str(error)) from None
     storage = None if command.storage is None else check_storage(command.storage)
     own = has_own(command.tables, command.dataset)
+    refuse_pipes(command.tables)
     recipe, space = _recipe_and_space(command, own)
     with show.notice(f"reading {recipe.data.name or command.tables.nodes} ..."):
         dataset = read_data(recipe, command.tables, command.data_dir)

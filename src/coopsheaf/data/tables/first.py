@@ -186,9 +186,13 @@ def _read(
     """The nodes that may be of use and all edges; and the column of ids."""
     names = given.nodes.names
     given.nodes.check(options.drop, "a column to drop")
+    given.nodes.check(options.features or (), "a feature")
+    given.nodes.check((*options.categorical, *options.text), "a feature")
     asked = {*(options.features or ()), *options.categorical, *options.text, *taken}
-    asked |= {options.id, options.split} - {None}  # type: ignore[arg-type]
-    given.nodes.check([name for name in asked if isinstance(name, str)], "a role")
+    for name, role in ((options.id, "the id"), (None if graph else options.split, "the split")):
+        if name is not None:
+            given.nodes.check([name], role)
+            asked.add(name)
     clash = sorted(asked & {*options.drop})
     if clash:
         raise DataError(f"{given.nodes.name}: column {show(clash[0])} is to be used and dropped")
@@ -225,7 +229,9 @@ def _edge_columns(given: GivenGraph, options: TableOptions, graph: str | None) -
     opened = given.edges
     numbers = tuple(name for name in (options.weight, options.time) if name is not None)
     others = (*numbers, *options.edge_features)
-    opened.check(others, "a column of the edges")
+    for name, role in ((options.weight, "the edge weight"), (options.time, "the time")):
+        opened.check([] if name is None else [name], role)
+    opened.check(options.edge_features, "a feature of edges")
     within = None
     if graph is not None and not (options.graph is None and graph not in opened.names):
         within = find_graph(opened, options.graph)

@@ -53,7 +53,7 @@ def read_later(
         targets = schema.targets.read(rows.table)
         parts = later_parts(rows.table, targets, schema.parts or None)
         dataset = graphs_dataset(read, schema, features.x, attributes, rows, targets, parts)
-        return dataset, schema, [*notes, *targets.notes, *parts.notes]
+        return dataset, schema, [*notes, *([*targets.notes, *parts.notes] if labelled else ())]
     if schema.targets is None:
         n = len(read.ids)
         unknown = torch.zeros(n, dtype=torch.bool)
@@ -62,7 +62,7 @@ def read_later(
     else:
         targets = schema.targets.read(read.nodes)
         parts = later_parts(read.nodes, targets, schema.parts or None)
-        notes += [*targets.notes, *parts.notes]
+        notes += [*targets.notes, *parts.notes] if labelled else []
     graph = nodes_dataset(read, schema, features.x, attributes, targets, parts)
     notes.append(say_graph(read, schema))
     return graph, schema, notes
@@ -109,7 +109,8 @@ def _read(given: GivenGraph, schema: TableSchema, notes: list[str], labelled: bo
     table = given.nodes.read(list(dict.fromkeys([*needed, *optional])))
     within = schema.graph if schema.graph in given.edges.names else None
     numbers = () if schema.weight is None else (schema.weight,)
-    given.edges.check((*numbers, *schema.edge_features), "a column of the edges")
+    given.edges.check(numbers, "the edge weight")
+    given.edges.check(schema.edge_features, "a feature of edges")
     ends = (schema.source, schema.edge_target)
     columns = EdgeColumns(*ends, graph=within, numbers=numbers, features=schema.edge_features)
     read = read_graph(given, table, schema.id, columns, schema.weight, notes)
