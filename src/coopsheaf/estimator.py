@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -18,7 +17,7 @@ from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.links import AnyDataset
 from coopsheaf.data.tables.load import load_tables, read_tables_like
 from coopsheaf.data.tables.schema import TableSchema
-from coopsheaf.predictions import Predictions, node_outputs, predict
+from coopsheaf.predictions import Predictions, node_outputs, predict, score
 from coopsheaf.train.data import table_schema
 from coopsheaf.train.loop import EpochReport
 from coopsheaf.train.recipe import Recipe, default_recipe
@@ -139,20 +138,7 @@ class _Estimator:
 
     def score(self, nodes: Any, edges: Any = None, *, mask: Tensor | None = None) -> float:
         """The task's metric, over all labelled nodes or those of a mask."""
-        dataset = self._read(nodes, edges, labelled=True)
-        y = dataset.y
-        known = ~torch.isnan(y) if y.is_floating_point() else y >= 0
-        if mask is not None:
-            if mask.dtype != torch.bool or mask.shape != known.shape:
-                raise ValueError(
-                    f"`mask` must be a boolean tensor of shape {tuple(known.shape)}; got "
-                    f"{mask.dtype} of shape {tuple(mask.shape)}"
-                )
-            known = known & mask
-        if not known.any():
-            raise ValueError("there must be labels to compare with; there are none there")
-        logits = node_outputs(self._run(), dataset)
-        return self._run().task.score(logits[known], y[known])
+        return score(self._run(), self._read(nodes, edges, labelled=True), mask).value
 
     def predict_table(self, nodes: Any, edges: Any = None) -> Predictions:
         """Predictions with the names of the nodes: ``rows()``, ``to_csv()``."""

@@ -8,7 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,13 +16,14 @@ from torch_geometric.data import Data
 
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.data.links import AnyDataset, LinkDataset
+from coopsheaf.data.messages import show_list
 from coopsheaf.data.pack import prepared_graph
 from coopsheaf.scale.inference import infer
 from coopsheaf.tensor_checks import check_tensor
 from coopsheaf.train.batches import CHUNK
 from coopsheaf.train.feed import GraphFeed
 from coopsheaf.train.links import LinkNetwork
-from coopsheaf.train.run import Run, level_of
+from coopsheaf.train.run import Run
 from coopsheaf.train.run_info import CheckpointError
 
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -131,21 +132,16 @@ def predict(run: Run, dataset: AnyDataset) -> Predictions:
         dataset: data with the features of training, such as :func:`coopsheaf.train.run_data` finds
             or reads.
     """
-    level = level_of(dataset)
-    if level == "link" or run.info["level"] == "link":
-        raise ValueError("predict takes tasks of nodes and graphs; predict_links scores links")
-    if level != run.info["level"]:
-        raise ValueError(f"the run is about a {run.info['level']}; the data is about a {level}")
+    logits = _outputs(run, dataset)
     tables = run.info.get("tables") or {}
     if isinstance(dataset, GraphDataset):
-        logits, ids, name = graph_outputs(run, dataset), dataset.graph_ids, tables.get("graph")
+        ids, name = dataset.graph_ids, tables.get("graph")
     else:
-        assert isinstance(dataset, NodeDataset)
-        logits, ids, name = node_outputs(run, dataset), dataset.node_ids, tables.get("id")
+        ids, name = dataset.node_ids, tables.get("id")
     name = "id" if name is None or name.startswith("<") else name  # that of a graph object
     ids = ids or tuple(str(i) for i in range(len(logits)))
     if run.task.kind == "regression":
-        return _numbers(logits.reshape(len(ids), -1), ids, name, tables)
+        return _numbers(run, logits.reshape(len(ids), -1), ids, name)
     probabilities = run.task.probabilities(logits.double())
     names = run.class_names or tuple(str(k) for k in range(probabilities.shape[1]))
     if run.task.kind == "multilabel":
@@ -158,12 +154,67 @@ def predict(run: Run, dataset: AnyDataset) -> Predictions:
     return Predictions(ids, values, names, probabilities, name)
 
 
-def _numbers(
-    outputs: Tensor, ids: tuple[str, ...], name: str, tables: dict[str, Any]
-) -> Predictions:
+class Score(NamedTuple):
+    """A metric, and over how many labelled nodes or graphs."""
+
+    value: float
+    count: int
+
+
+def score(run: Run, dataset: NodeDataset | GraphDataset, mask: Tensor | None = None) -> Score:
+    """The metric of a run over all that is labelled, whatever part of a split it is in.
+
+    Args:
+        run: a trained run for nodes or graphs.
+        dataset: data with the features of training and labels.
+        mask: ``(n,)`` booleans; only these nodes or graphs.
+    """
+    graphs = isinstance(dataset, GraphDataset)
+    y = torch.cat([graph.y for graph in dataset.graphs]) if graphs else dataset.y  # type: ignore[union-attr]
+    known = y >= 0 if not y.is_floating_point() else ~y.isnan()
+    known = known if known.dim() == 1 else known.any(1)
+    if mask is not None:
+        if mask.dtype != torch.bool or mask.shape != known.shape:
+            raise ValueError(
+                f"`mask` must be a boolean tensor of shape {tuple(known.shape)}; got "
+                f"{mask.dtype} of shape {tuple(mask.shape)}"
+            )
+        known = known & mask
+    if not known.any():
+        columns = _target_columns(run)
+        where = f" in column {show_list(columns)}" if columns else ""
+        raise ValueError(
+            f"there must be labels to compare with{where}; there are none that the run knows"
+        )
+    logits = _outputs(run, dataset)
+    return Score(run.task.score(logits[known], y[known]), int(known.sum()))
+
+
+def _outputs(run: Run, dataset: AnyDataset) -> Tensor:
+    """``(n, out)`` of nodes or graphs."""
+    levels = {"link": "links", "graph": "whole graphs", "node": "nodes"}
+    level = {GraphDataset: "graph", LinkDataset: "link"}.get(type(dataset), "node")
+    if level == "link" or run.info["level"] == "link":
+        raise ValueError("predict takes tasks of nodes and graphs; predict_links scores links")
+    if level != run.info["level"]:
+        raise ValueError(
+            f"the run predicts {levels[run.info['level']]}; the data is for {levels[level]}"
+        )
+    if isinstance(dataset, GraphDataset):
+        return graph_outputs(run, dataset)
+    assert isinstance(dataset, NodeDataset)
+    return node_outputs(run, dataset)
+
+
+def _target_columns(run: Run) -> list[str]:
+    """What the targets are called in the tables of a run."""
+    return ((run.info.get("tables") or {}).get("targets") or {}).get("columns") or []
+
+
+def _numbers(run: Run, outputs: Tensor, ids: tuple[str, ...], name: str) -> Predictions:
     if outputs.shape[1] == 1:
         return Predictions(ids, tuple(outputs[:, 0].tolist()), (), None, name)
-    columns = (tables.get("targets") or {}).get("columns") or range(outputs.shape[1])
+    columns = _target_columns(run) or range(outputs.shape[1])
     values = tuple(map(tuple, outputs.tolist()))
     return Predictions(ids, values, (), None, name, tuple(map(str, columns)))
 

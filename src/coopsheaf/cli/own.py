@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from coopsheaf.cli import args, show
 from coopsheaf.data.links import AnyDataset
 from coopsheaf.data.tables.load import read_tables
 from coopsheaf.data.tables.options import TableOptions
+from coopsheaf.data.tables.reading.source import STANDARD_INPUT
 
 
 def has_own(tables: args.Tables, dataset: str | None) -> bool:
@@ -28,7 +31,9 @@ def has_own(tables: args.Tables, dataset: str | None) -> bool:
     return own
 
 
-def read_own(tables: args.Tables, seed: int) -> tuple[AnyDataset, dict[str, Any]]:
+def read_own(
+    tables: args.Tables, seed: int, say: Callable[[str], None] = show.say
+) -> tuple[AnyDataset, dict[str, Any]]:
     """The graph of the options, and what its run keeps; what was decided is said."""
     if tables.nodes is None or tables.edges is None:
         raise ValueError("--nodes and --edges go together: a table of nodes and one of edges")
@@ -37,8 +42,22 @@ def read_own(tables: args.Tables, seed: int) -> tuple[AnyDataset, dict[str, Any]
     options = TableOptions(**values, split=tables.split_column, seed=seed)
     data = read_tables(tables.nodes, tables.edges, tables.graphs, options, reading_progress())
     for note in data.notes:
-        show.say(note)
+        say(note)
     return data.dataset, data.kept
+
+
+def refuse_pipes(tables: args.Tables) -> None:
+    """Of a command whose processes read the tables each for itself."""
+    for role in ("nodes", "edges", "graphs"):
+        path = getattr(tables, role)
+        if path is None:
+            continue
+        piped = Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir())
+        if path == STANDARD_INPUT or piped:
+            raise ValueError(
+                f"--{role} must be a file that can be read several times, by every process of a "
+                f"sweep; {path} is a pipe: write it to a file first"
+            )
 
 
 def reading_progress() -> Any:

@@ -11,7 +11,7 @@ import torch
 
 from coopsheaf.cli import args, show, sweep_show, training
 from coopsheaf.cli.limits import check_threads, check_workers
-from coopsheaf.cli.own import has_own
+from coopsheaf.cli.own import has_own, refuse_pipes
 from coopsheaf.cli.stopping import Stop, stoppable
 from coopsheaf.cli.sweep_worker import Job, Team, read_data
 from coopsheaf.sweep.plan import Plan, make_plan
@@ -34,6 +34,7 @@ def sweep(command: args.Sweep) -> int:
     load_optuna()
     storage = None if command.storage is None else check_storage(command.storage)
     own = has_own(command.tables, command.dataset)
+    refuse_pipes(command.tables)
     recipe, space = _recipe_and_space(command, own)
     with show.notice(f"reading {recipe.data.name or command.tables.nodes} ..."):
         dataset = read_data(recipe, command.tables, command.data_dir)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 
+from coopsheaf.cli import show
 from coopsheaf.cli.own import read_own
 from coopsheaf.cli.shared_args import Tables
 from coopsheaf.cli.stopping import ENDINGS
@@ -54,10 +55,15 @@ class Job:
     log: Path = Path()
 
 
-def read_data(recipe: Recipe, tables: Tables, data_dir: Path | None) -> AnyDataset:
+def read_data(
+    recipe: Recipe,
+    tables: Tables,
+    data_dir: Path | None,
+    say: Callable[[str], None] = show.say,
+) -> AnyDataset:
     """The data of a sweep: the user's own tables, or a dataset by name."""
     if tables.nodes is not None or tables.edges is not None:
-        return read_own(tables, recipe.train.seed)[0]
+        return read_own(tables, recipe.train.seed, say)[0]
     return load_data(recipe.data, data_dir)
 
 
@@ -75,7 +81,8 @@ def work(job: Job, leash: Connection) -> None:
     threading.Thread(target=_hold, args=(leash, stop), daemon=True).start()
     try:
         plan = load_plan(job.folder)
-        dataset = read_data(plan.recipe, job.tables, job.data_dir)
+        quiet: Callable[[str], None] = lambda line: None  # noqa: E731 -- the parent said it
+        dataset = read_data(plan.recipe, job.tables, job.data_dir, quiet)
         with Sweep(plan, job.folder, job.storage) as sweep:
             sweep.work(
                 dataset,

@@ -5,19 +5,12 @@ from __future__ import annotations
 import torch
 
 from coopsheaf.cli import args, show
-from coopsheaf.data import messages
-from coopsheaf.data.dataset import GraphDataset, NodeDataset
-from coopsheaf.data.links import AnyDataset
+from coopsheaf.data.dataset import GraphDataset
+from coopsheaf.data.links import AnyDataset, LinkDataset
 from coopsheaf.files import write_atomically
-from coopsheaf.predictions import (
-    LinkPredictions,
-    Predictions,
-    graph_outputs,
-    node_outputs,
-    predict_links,
-)
+from coopsheaf.predictions import LinkPredictions, Predictions, predict_links, score
 from coopsheaf.predictions import predict as predict_all
-from coopsheaf.train.data import read_pairs, run_data, table_schema
+from coopsheaf.train.data import read_pairs, run_data
 from coopsheaf.train.loop import evaluate as evaluate_feed
 from coopsheaf.train.make_feed import make_feed
 from coopsheaf.train.run import Run, load_run, read_result
@@ -48,10 +41,12 @@ def predict(command: args.Predict) -> int:
     if command.output.exists() and not command.force:
         raise ValueError(f"{command.output}: exists already; use --force to overwrite it")
     run = load_run(command.run)
-    if (run.info["level"] == "link") != (command.pairs is not None):
+    links = run.info["level"] == "link"
+    if links and command.pairs is None:
+        raise ValueError(f"{command.run}: predicts links; give --pairs, a table of pairs to score")
+    if command.pairs is not None and not links:
         raise ValueError(
-            f"{command.run}: {predicts(run)}; --pairs names the pairs to score, for a run that "
-            "predicts links and no other"
+            f"{command.run}: {predicts(run)}; --pairs is for a run that predicts links: leave it out"
         )
     dataset, _ = find_data(run, command, labelled=False)
     predictions: Predictions | LinkPredictions
@@ -72,23 +67,13 @@ def predict(command: args.Predict) -> int:
 
 def _evaluate_new(run: Run, dataset: AnyDataset, command: args.Evaluate) -> int:
     """The metric on what is labelled of new tables."""
-    if isinstance(dataset, GraphDataset):
-        known = dataset.test
-        logits, what = graph_outputs(run, dataset), "graphs"
-        y = torch.cat([graph.y for graph in dataset.graphs])
-    else:
-        assert isinstance(dataset, NodeDataset)
-        known = dataset.test[0].nonzero().flatten()
-        logits, y, what = node_outputs(run, dataset), dataset.y, "nodes"
-    if not len(known):
-        targets = table_schema(run).targets
-        names = messages.show_list(targets.columns if targets else ())
-        raise ValueError(
-            f"{command.graphs or command.nodes}: there must be labels to compare with in column "
-            f"{names}; there are none that the run knows"
-        )
-    score = run.task.score(logits[known], y[known])
-    show.say(f"{len(known)} labelled {what}: {run.task.metric} {score:.4f}")
+    assert not isinstance(dataset, LinkDataset)
+    try:
+        found = score(run, dataset)
+    except ValueError as error:
+        raise ValueError(f"{command.graphs or command.nodes}: {error}") from None
+    what = "graphs" if isinstance(dataset, GraphDataset) else "nodes"
+    show.say(f"{found.count} labelled {what}: {run.task.metric} {found.value:.4f}")
     return 0
 
 

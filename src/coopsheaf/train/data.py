@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.errors import DataError
 from coopsheaf.data.links import AnyDataset, LinkDataset
 from coopsheaf.data.pack import PREFIX
 from coopsheaf.data.registry import load_dataset
@@ -65,7 +66,8 @@ def run_data(
         data_dir: where to look for a dataset's files.
         labelled: new tables may have the target column.
     """
-    if nodes is None and (edges is not None or graphs is not None):
+    alone = edges is None and isinstance(nodes, str | Path)  # no graph object, which has edges
+    if alone or (nodes is None and (edges is not None or graphs is not None)):
         raise ValueError("--nodes and --edges go together: a table of nodes and one of edges")
     tables = _stored_tables(run)
     if nodes is not None:
@@ -148,7 +150,10 @@ def table_schema(run: Run) -> TableSchema:
     tables = _stored_tables(run)
     if tables is None:
         raise ValueError(f"this run was trained on {run.info['dataset']}, not on tables")
-    schema = stored_schema(tables, run.info["encoder"], run.task.kind, run.class_names)
+    try:
+        schema = stored_schema(tables, run.info["encoder"], run.task.kind, run.class_names)
+    except DataError as error:
+        raise CheckpointError(f"run.json: {error}") from None
     wanted, found = run.info["in_channels"], schema.encoder.num_features
     if found != wanted:
         raise CheckpointError(

@@ -58,7 +58,7 @@ def read_later(
         targets = schema.targets.read(rows.table)
         parts = later_parts(rows.table, targets, schema.parts or None)
         dataset = graphs_dataset(read, schema, features.x, attributes, rows, targets, parts)
-        return dataset, schema, [*notes, *targets.notes, *parts.notes]
+        return dataset, schema, [*notes, *([*targets.notes, *parts.notes] if labelled else ())]
     if schema.targets is None:
         n = len(read.ids)
         unknown = torch.zeros(n, dtype=torch.bool)
@@ -70,7 +70,7 @@ def read_later(
         if labelled and all(mask is not None for mask in given.masks):
             train, val, test = given_masks(given.masks, targets.y, targets.known, 0)
             parts = Parts(train, val, test)
-        notes += [*targets.notes, *parts.notes]
+        notes += [*targets.notes, *parts.notes] if labelled else []
     graph = nodes_dataset(read, schema, features.x, attributes, targets, parts)
     notes.append(say_graph(read, schema))
     return graph, schema, notes
@@ -122,7 +122,8 @@ def _read(given: GivenGraph, schema: TableSchema, notes: list[str], labelled: bo
         ends_of = given.edges.names
         within = schema.graph if schema.graph in ends_of else graph_like(ends_of)
     numbers = () if schema.weight is None else (schema.weight,)
-    given.edges.check((*numbers, *schema.edge_features), "a column of the edges")
+    given.edges.check(numbers, "the edge weight")
+    given.edges.check(schema.edge_features, "a feature of edges")
     ends = (schema.source, schema.edge_target)
     columns = EdgeColumns(*ends, graph=within, numbers=numbers, features=schema.edge_features)
     read = read_graph(given, table, schema.id, columns, schema.weight, notes)
