@@ -110,6 +110,7 @@ class BinaryFile(OpenTable):
         done = 0
         with arrow_errors(self.name, "a Parquet or Arrow file"):
             for batch in self._batches(list(names) or list(self.names[:1])):
+                batch.validate(full=True)  # or a damaged file would end the process later
                 if batch.num_rows:
                     yield batch_table(self.name, batch, done)
                     done += batch.num_rows
