@@ -28,7 +28,7 @@ def run(*command: str, cwd: Path) -> str:
 
 
 # What makes a long example short.
-ARGUMENTS = {"02_minesweeper.py": ["runs/demo", "4"]}
+ARGUMENTS = {"02_minesweeper.py": ["runs/demo", "4"], "06_fraud.py": ["4"]}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

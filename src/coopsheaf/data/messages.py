@@ -7,8 +7,12 @@ from collections.abc import Iterable
 
 def show(value: object, limit: int = 40) -> str:
     """A value for an error message: quoted, escaped to one line, cut when long."""
-    if isinstance(value, str) and len(value) > limit:
-        return f"{value[:limit]!r}... ({len(value)} characters)"
+    if isinstance(value, str):
+        part = value[:limit]
+        while len(repr(part)) > 2 * limit:  # what is not printable grows as it is escaped
+            part = part[: len(part) // 2]
+        if part != value:
+            return f"{part!r}... ({len(value)} characters)"
     return repr(value)
 
 

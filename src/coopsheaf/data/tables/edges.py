@@ -138,8 +138,8 @@ def _collect(parts: Iterator[Table], columns: EdgeColumns, ids: Ids, nodes: str)
             pair.append(numbers)
             fractions += rewritten
         ends.append(np.stack(pair))
-        others = {name: compact(part.columns[name]) for name in columns.numbers}
-        others |= {name: part.columns[name] for name in columns.features}
+        others = {n: compact(part.column(n, "a number of each edge")) for n in columns.numbers}
+        others |= {n: part.column(n, "a feature of the edges") for n in columns.features}
         kept.append(Table(part.path, others, part.lines, place=part.place))
     notes = []
     if fractions:
@@ -152,9 +152,9 @@ def _look_up(
     part: Table, end: str, graph: str | None, ids: Ids, nodes: str
 ) -> tuple[NDArray[np.int64], int]:
     """``(rows,)`` node numbers, and how many had to be written another way to be found."""
-    cells = part.columns[end]
+    cells = part.column(end, "an end of the edges")
     if graph is not None:
-        cells = TextCells(_joined(part.columns[graph], cells))
+        cells = TextCells(_joined(part.column(graph, "the graph"), cells))
     numbers = cells.look_up(ids)
     unknown = np.flatnonzero(numbers < 0)
     if not len(unknown):

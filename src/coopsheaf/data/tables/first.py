@@ -314,7 +314,8 @@ def _fit(
         categorical=options.categorical,
         text=options.text,
     )
-    notes += [*fitted.notes, *fitted.left_out.values()]
+    notes += fitted.notes
+    notes += [f"column {show(name)} is no feature: {why}" for name, why in fitted.left_out.items()]
     return fitted.encoder
 
 

@@ -71,7 +71,7 @@ def read_header(source: Source) -> Header:
         start, first = found
         delimiter = _delimiter(first, f"{source.name}, line {start}")
     with _text(source) as (_, stream):
-        reader = _reader(stream, delimiter)
+        reader = _reader(_without_nul(stream, source.name), delimiter)
         try:
             row = next(row for row in reader if row)
         except csv.Error as error:

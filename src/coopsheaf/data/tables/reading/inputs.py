@@ -125,6 +125,7 @@ class BinaryFile(OpenTable):
         stored = list(dict.fromkeys(self._stored[name] for name in wanted))
         with arrow_errors(self.name, "a Parquet or Arrow file"):
             for batch in self._batches(stored):
+                batch.validate(full=True)  # or a damaged file would end the process later
                 if batch.num_rows:
                     yield batch_table(self.name, batch.select(stored), done, wanted)
                     done += batch.num_rows
