@@ -162,8 +162,6 @@ def main() -> None:
                 report("import: left out; it needs published files, in $COOPSHEAF_DATA")
             else:
                 wrong += kill_commands.kill_command(what, args.kills, args.seed, work)
-    for line in wrong:
-        print(line)
     sys.exit(1 if wrong else 0)
 
 

@@ -298,6 +298,7 @@ def kill_command(name: str, kills: int, seed: int, work: Path) -> list[str]:
         f"the next call removed) over {ended} endings of {duration:.1f} s",
         flush=True,
     )
+    print("".join(f"  {line}\n" for line in wrong), end="", flush=True)
     return wrong
 
 
