@@ -1,10 +1,15 @@
-"""Kill a training process at random moments, resume it, and compare its end with a quiet one.
+"""Kill processes at random moments, start them again, and compare their end with a quiet one.
 
 A process trains a small network and writes its state after every epoch. It is killed with SIGKILL
 at a random moment and started again with ``resume=True``, over and over; whenever a run reaches its
 end it is compared bit for bit with a run that nobody disturbed, and the next one begins::
 
     python benchmarks/kill.py --kills 100 --seed 0
+    python benchmarks/kill.py --kills 125 --what loop predict pack sweep
+    python benchmarks/kill.py --kills 100 --what all
+
+``loop`` is that; the other names are commands of the program (``kill_commands.py``), ``torchrun``
+kills one process of a job of two, ``writers`` lets four processes append to one file.
 
 ``README.md`` beside this file has the protocol and the results.
 """
@@ -13,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
 import random
 import shutil
 import sys
@@ -30,6 +36,11 @@ from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.recipe import Recipe
 from coopsheaf.train.run import read_result, read_run_info, run_split
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+import kill_commands
+
+WHAT = ["loop", *kill_commands.COMMANDS, "torchrun", "writers"]
 EPOCHS = 150
 SHORTEST, LONGEST = 0.05, 1.0  # seconds from the start of a process to its end
 
@@ -83,7 +94,10 @@ def positive(text: str) -> int:
 
 def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=positive, default=100, help="default: 100")
+    parser.add_argument("--kills", type=positive, default=100, help="of each; default: 100")
+    parser.add_argument(
+        "--what", nargs="+", choices=[*WHAT, "all"], default=["loop"], help="default: loop"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the moments; default: 0")
     return parser.parse_args()
 
@@ -134,8 +148,21 @@ def run(kills: int, seed: int, work: Path) -> bool:
 
 def main() -> None:
     args = parse_args()
-    with tempfile.TemporaryDirectory(prefix="coopsheaf-kill-") as work:
-        sys.exit(0 if run(args.kills, args.seed, Path(work)) else 1)
+    wrong: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="coopsheaf-kill-") as name:
+        work = Path(name)
+        for what in WHAT if "all" in args.what else args.what:
+            if what == "loop":
+                wrong += [] if run(args.kills, args.seed, work / "loop") else ["loop"]
+            elif what == "writers":
+                wrong += kill_commands.four_writers(work)
+            elif what == "torchrun":
+                wrong += kill_commands.kill_rank(args.kills, args.seed, work)
+            elif what == "import" and not os.environ.get("COOPSHEAF_DATA"):
+                report("import: left out; it needs published files, in $COOPSHEAF_DATA")
+            else:
+                wrong += kill_commands.kill_command(what, args.kills, args.seed, work)
+    sys.exit(1 if wrong else 0)
 
 
 if __name__ == "__main__":

@@ -164,6 +164,9 @@ def test_ties_go_to_the_smaller_network_then_to_the_first() -> None:
     assert best_row(rows, maximise=True) is rows[2]
     assert best_row(rows, maximise=False) is rows[0]
     assert best_row(rows[4:], maximise=True) is None
+    # Of equals the first slot, though its trial was lost and has a later number now.
+    again = [TrialRow(1, 1, "complete", 0.5), TrialRow(2, 0, "complete", 0.5)]
+    assert best_row(again, maximise=True) is again[1]
     assert best_row([row(0, None, 1, "pruned")], maximise=True) is None
 
 

@@ -73,7 +73,7 @@ def _evaluate_new(run: Run, dataset: AnyDataset, command: args.Evaluate) -> int:
     except ValueError as error:
         raise ValueError(f"{command.graphs or command.nodes}: {error}") from None
     what = "graphs" if isinstance(dataset, GraphDataset) else "nodes"
-    show.say(f"{found.count} labelled {what}: {run.task.metric} {found.value:.4f}")
+    show.say(f"{found.labelled} labelled {what}: {run.task.metric} {found.value:.4f}")
     return 0
 
 

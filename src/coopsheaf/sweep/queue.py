@@ -225,12 +225,18 @@ class Queue:
 
 
 def best_row(rows: Sequence[TrialRow], *, maximise: bool) -> TrialRow | None:
-    """The completed trial with the best value; of equals the smallest network, then the first."""
+    """The completed trial with the best value; of equals the smallest network, then the first.
+
+    The first by its slot: a trial whose process has died is run again under a later number, and
+    must win or lose as it would have.
+    """
     sign = -1.0 if maximise else 1.0
     whole = [row for row in rows if row.state == "complete" and row.value is not None]
-    return min(
-        whole, key=lambda row: (sign * (row.value or 0.0), row.parameters, row.number), default=None
-    )
+
+    def order(row: TrialRow) -> tuple[float, int, int, int]:
+        return sign * (row.value or 0.0), row.parameters, row.slot, row.number
+
+    return min(whole, key=order, default=None)
 
 
 def _row(trial: Any) -> TrialRow:
