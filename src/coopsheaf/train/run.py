@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch_geometric
 from torch import nn
 
-import coopsheaf
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.files import write_json
 from coopsheaf.memory import forget_peak, peak_bytes
@@ -27,6 +25,7 @@ from coopsheaf.train.feed import Feed, GraphFeed, NodeFeed
 from coopsheaf.train.launch import find_launch
 from coopsheaf.train.loop import EpochReport, FitResult, fit, train_dtype
 from coopsheaf.train.order import derive_seed
+from coopsheaf.train.provenance import instructions, versions
 from coopsheaf.train.recipe import Recipe, recipe_from_mapping
 from coopsheaf.train.run_info import FORMAT, CheckpointError, read_run_info
 from coopsheaf.train.task import Task
@@ -321,17 +320,8 @@ def describe(
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "threads": torch.get_num_threads(),
         "versions": versions(),
+        "instructions": instructions(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
-    }
-
-
-def versions() -> dict[str, str]:
-    """The versions that numbers depend on."""
-    return {
-        "coopsheaf": coopsheaf.__version__,
-        "python": platform.python_version(),
-        "torch": str(torch.__version__),
-        "torch_geometric": torch_geometric.__version__,
     }
 
 
