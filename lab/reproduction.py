@@ -42,6 +42,7 @@ from lab.compare import (
     twins,
 )
 from lab.published import PAPER, TABLES
+from lab.seeds import first_seeds, seed_table
 from lab.sweep_results import SweepResult, find_sweeps, sweep_table
 
 TOO_FAR = 2  # standard errors below the paper
@@ -49,10 +50,17 @@ TOO_FAR = 2  # standard errors below the paper
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that the document is computed from."""
+    """All that the document is computed from.
+
+    Args:
+        records: one seed of all settings.
+        sweeps: the searches.
+        seeds: the records of all seeds.
+    """
 
     records: tuple[Record, ...]
     sweeps: tuple[SweepResult, ...] = ()
+    seeds: tuple[Record, ...] = ()
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -80,7 +88,9 @@ class Evidence:
 
 def load_evidence(folder: Path) -> Evidence:
     """The records of a folder of results, and the sweeps below it."""
-    return Evidence(tuple(find_records(folder)), tuple(find_sweeps(folder / "sweeps")))
+    records = tuple(find_records(folder))
+    sweeps = tuple(find_sweeps(folder / "sweeps"))
+    return Evidence(tuple(first_seeds(records)), sweeps, records)
 
 
 def contents(evidence: Evidence) -> dict[str, str]:
@@ -97,6 +107,7 @@ def contents(evidence: Evidence) -> dict[str, str]:
         "settings": settings(evidence),
         "rival-settings": rival_settings(evidence),
         "sweeps": sweep_table(evidence.sweeps),
+        "seeds": seed_table(evidence.seeds),
         "runtime": to_markdown(layout(evidence.shown, reference=PAPER, timing=True)[-1:]),
         "remaining": still_to_run(evidence),
     }

@@ -20,7 +20,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from coopsheaf.data.synthetic import NeighborsMatch, neighbors_match
 from coopsheaf.files import locked
 from coopsheaf.train.checkpoint import load_tensors, pack, save_tensors, unpack
-from coopsheaf.train.run import versions
+from coopsheaf.train.provenance import versions
 from coopsheaf.train.run_info import CheckpointError
 from coopsheaf.train.runner import current_commit
 from lab.squash.networks import tree_network

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,19 @@ def test_wrong_reports_are_explained(program: Program) -> None:
     Path("file").write_text("x")
     assert "file" in program("report", "-o", "file/report.md").error
     assert Path("file").read_text() == "x"
+
+
+@needs_real_data
+def test_a_record_is_verified(program: Program) -> None:
+    words = ("--set", "train.epochs=4", "--set", "model.hidden_channels=4", "--threads", 1)
+    program.ok("bench", "mlp/texas", "--splits", "0", "--data-dir", REAL_DATA, *words)
+    file = Path("results/mlp-texas.jsonl")
+    out = program.ok("bench", "--verify", f"{file}:1", "--data-dir", REAL_DATA)
+    assert "agrees exactly: the same scores" in out
+    record = json.loads(file.read_text()) | {"test": 7.0}
+    file.write_text(json.dumps(record) + "\n")
+    done = program("bench", "--verify", file, "--data-dir", REAL_DATA)
+    assert done.code == 2
+    assert "does not agree" in done.err
+    assert len(file.read_text().splitlines()) == 1
+    assert "leave out all others" in program("bench", "mlp/texas", "--verify", file).error

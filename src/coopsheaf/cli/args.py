@@ -120,6 +120,9 @@ class Bench:
     """Folder of the records."""
     work: Path = Path("runs")
     """Folder of the runs themselves."""
+    verify: str | None = None
+    """Run this record again, FILE.jsonl:LINE, with its number of threads, and say whether it agrees
+    exactly, within the spread of seeds, or not; nothing is recorded."""
     threads: int | None = None
     """Number of CPU threads."""
     requeue_exit_code: int | None = None

@@ -13,6 +13,7 @@ from coopsheaf.cli.limits import check_threads
 from coopsheaf.cli.own import has_own, read_own
 from coopsheaf.cli.passed_over import say_passed_over
 from coopsheaf.cli.stopping import Stop, check_requeue, stoppable
+from coopsheaf.cli.verifying import verify
 from coopsheaf.data.catalogue import DATASETS
 from coopsheaf.data.dataset import PARTS, GraphDataset, NodeDataset
 from coopsheaf.data.links import AnyDataset, LinkDataset
@@ -108,6 +109,8 @@ def _train_splits(
 
 
 def bench(command: args.Bench) -> int:
+    if command.verify is not None:
+        return verify(command)
     set_threads(command.threads)
     check_requeue(command.requeue_exit_code)
     recipes = [_find_recipe(name).set(*command.set) for name in command.recipes]

@@ -55,6 +55,7 @@ class Record:
     processing: dict[str, str] = field(default_factory=dict)
     splits: int = 0  # how many splits the dataset has
     time: str = ""
+    instructions: dict[str, str] = field(default_factory=dict)  # of the processor
 
     @property
     def key(self) -> tuple[str, str, int, int, str, int, str]:

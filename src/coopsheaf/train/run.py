@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch_geometric
 from torch import nn
 
-import coopsheaf
 from coopsheaf.config import to_mapping
 from coopsheaf.data.dataset import GraphDataset, Processing
 from coopsheaf.data.links import AnyDataset, LinkDataset
@@ -28,6 +26,7 @@ from coopsheaf.train.launch import find_launch
 from coopsheaf.train.loop import EpochReport, FitResult, fit
 from coopsheaf.train.make_feed import make_feed
 from coopsheaf.train.order import derive_seed
+from coopsheaf.train.provenance import instructions, versions
 from coopsheaf.train.recipe import Recipe, recipe_from_mapping
 from coopsheaf.train.run_info import FORMAT, CheckpointError, read_run_info
 from coopsheaf.train.run_schema import check_info, check_recipe
@@ -285,6 +284,7 @@ def describe(recipe: Recipe, dataset: AnyDataset, split: int, model: nn.Module) 
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "threads": torch.get_num_threads(),
         "versions": versions(),
+        "instructions": instructions(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
     }
 
@@ -294,16 +294,6 @@ def level_of(dataset: AnyDataset) -> str:
     if isinstance(dataset, LinkDataset):
         return "link"
     return "graph" if isinstance(dataset, GraphDataset) else "node"
-
-
-def versions() -> dict[str, str]:
-    """The versions that numbers depend on."""
-    return {
-        "coopsheaf": coopsheaf.__version__,
-        "python": platform.python_version(),
-        "torch": str(torch.__version__),
-        "torch_geometric": torch_geometric.__version__,
-    }
 
 
 def load_run(folder: Path) -> Run:

@@ -63,6 +63,7 @@ def make_record(run: Run, result: FitResult) -> Record:
         processing=info["processing"],
         splits=info["splits"],
         time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        instructions=info.get("instructions", {}),  # a run may be older
     )
 
 

@@ -23,7 +23,7 @@ from torch.testing import assert_close
 from coopsheaf import Graph
 from coopsheaf.sheaves.kernels import sparse
 from coopsheaf.zoo.nsd.conv import NSDConv
-from coopsheaf.zoo.nsd.edge_maps import OrthogonalMaps
+from coopsheaf.zoo.nsd.edge_maps import MixedLearner, OrthogonalMaps
 
 D, H = 2, 4
 N, EDGES = atlas()[-2]
@@ -44,6 +44,17 @@ LAYERS: dict[str, dict[str, Any]] = {
         "map_act": "elu",
         "sparse_learner": True,
         "add_lp": True,
+    },
+    "diagonal, sparse as released": {
+        "maps": "diagonal",
+        "sparse_learner": True,
+        "sparse_reading": "released",
+    },
+    "orthogonal, sparse as released, hp": {
+        "maps": "orthogonal",
+        "sparse_learner": True,
+        "sparse_reading": "released",
+        "add_hp": True,
     },
     "identity, hp": {"maps": "identity", "add_hp": True},
     "diagonal, unnormalised, lp": {"maps": "diagonal", "normalization": None, "add_lp": True},
@@ -72,7 +83,10 @@ def slow(
 
     kind = conv.edge_maps
     raw = x.new_empty(len(ends), 0)
-    if conv.map_learner is not None:
+    if isinstance(conv.map_learner, MixedLearner):  # all 2d blocks, d rows of two, summed
+        pairs = [torch.cat([x[i], x[j]]).reshape(conv.total_dim, 2 * H).sum(0) for j, i in ends]
+        raw = conv.map_act(torch.stack([conv.map_learner.lin(pair) for pair in pairs]))
+    elif conv.map_learner is not None:
         features = x.sum(1) if conv.map_learner.in_channels == H else x.flatten(1)
         raw = conv.map_act(learned(conv.map_learner, features))
     maps = kind.dense(kind.make(raw))
@@ -97,6 +111,25 @@ def slow(
     if conv.right is not None:
         x = x @ conv.right.weight.T
     return (delta.view(n * total, n * total) @ x.flatten(0, 1)).view_as(x)
+
+
+def test_readings_of_the_sparse_learner() -> None:
+    """The same for stalks of dimension 1; for d = 2 the released one does not know its ends."""
+
+    def maps(d: int, reading: str) -> Tensor:
+        torch.manual_seed(0)
+        conv = NSDConv(H, d, maps="diagonal", sparse_learner=True, sparse_reading=reading).double()
+        return conv.maps(randn(N, d, H), EDGES)
+
+    assert_close(maps(1, "released"), maps(1, "summed"))
+    back = reverse_of(EDGES)
+    assert_close(maps(2, "released"), maps(2, "released")[back])
+    for d in (2, 3):
+        assert (maps(d, "released") - maps(d, "summed")).abs().max() > 0.1
+    with pytest.raises(ValueError, match="`sparse_reading` goes with `sparse_learner`"):
+        NSDConv(H, 2, sparse_reading="released")
+    with pytest.raises(ValueError, match="'summed', 'released'; got 'other'"):
+        NSDConv(H, 2, sparse_learner=True, sparse_reading="other")
 
 
 @EACH_LAYER

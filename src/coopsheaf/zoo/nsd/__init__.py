@@ -14,13 +14,19 @@ if TYPE_CHECKING:
     from coopsheaf.zoo.nsd.edge_maps import EdgeMaps as EdgeMaps
     from coopsheaf.zoo.nsd.edge_maps import GeneralMaps as GeneralMaps
     from coopsheaf.zoo.nsd.edge_maps import IdentityMaps as IdentityMaps
+    from coopsheaf.zoo.nsd.edge_maps import MixedLearner as MixedLearner
     from coopsheaf.zoo.nsd.edge_maps import OrthogonalMaps as OrthogonalMaps
     from coopsheaf.zoo.nsd.network import NSD as NSD
 
 _PAPER = "Bodnar et al., NeurIPS 2022"
 
 # What the simpler maps have no use for keeps the network's default and is no setting.
-_NO_LEARNER = {"map_act": "tanh", "sparse_learner": False, "maps_once": False}
+_NO_LEARNER = {
+    "map_act": "tanh",
+    "sparse_learner": False,
+    "sparse_reading": "summed",
+    "maps_once": False,
+}
 _NO_BUNDLE = {"orthogonal": "householder", "learn_weights": None}
 
 

@@ -12,8 +12,10 @@ from coopsheaf.sheaves.operator import BlockDiagonal, DirectSum, Operator, Produ
 from coopsheaf.tensor_checks import check_edge_weight, check_shape
 from coopsheaf.zoo.nsd.edge_maps import (
     MAP_ACTS,
+    SPARSE_READINGS,
     EdgeLearner,
     EdgeMaps,
+    MixedLearner,
     OrthogonalMaps,
     at_reverse,
     make_maps,
@@ -47,7 +49,9 @@ class NSDConv(nn.Module):
     so that :math:`R_i F_e^\top F_{\bar e} R_j` has norm below 1 whatever the maps are; with
     ``"degree"`` its entries are below 1 for maps with entries in [-1, 1], as tanh gives. Every
     parametrisation of orthogonal maps takes d(d - 1)/2 numbers; there, Cayley and exponential maps
-    take d more that cancel. W₁ and W₂ can be switched off for all kinds of maps.
+    take d more that cancel. W₁ and W₂ can be switched off for all kinds of maps. A sparse learner
+    sees the sum over the stalk coordinates of each end; there, for d ≥ 2, coordinates and ends are
+    mixed (``sparse_reading="released"`` does the same).
 
     Args:
         channels: number h of channels.
@@ -58,6 +62,10 @@ class NSDConv(nn.Module):
         map_act: σ: ``"tanh"``, ``"elu"`` or ``"identity"``.
         sparse_learner: sum the stalk coordinates before the maps are learned: V takes 2h numbers
             instead of 2·total_dim·h.
+        sparse_reading: what is summed: ``"summed"``, the coordinates of each end, or
+            ``"released"``, as the authors' code does it
+            (:class:`~coopsheaf.zoo.nsd.edge_maps.MixedLearner`). For stalks of dimension 1 they
+            are the same.
         learn_weights: multiply both maps of an edge by a learned number in (0, 1),
             :math:`\operatorname{sigmoid}(a^\top [x_i \Vert x_j])
             \operatorname{sigmoid}(a^\top [x_j \Vert x_i])`. Orthogonal maps only; by
@@ -90,6 +98,7 @@ class NSDConv(nn.Module):
         maps: str | EdgeMaps = "orthogonal",
         map_act: str = "tanh",
         sparse_learner: bool = False,
+        sparse_reading: str = "summed",
         learn_weights: bool | None = None,
         add_lp: bool = False,
         add_hp: bool = False,
@@ -105,6 +114,11 @@ class NSDConv(nn.Module):
         self.normalization = self.edge_maps.check_normalization(normalization)
         self.map_act = check_choice("map_act", map_act, MAP_ACTS)
         self.sparse_learner, self.learn_maps = sparse_learner, learn_maps
+        check_choice("sparse_reading", sparse_reading, SPARSE_READINGS)
+        if sparse_reading != "summed" and not sparse_learner:
+            raise ValueError(
+                f"`sparse_reading` goes with `sparse_learner`; got {sparse_reading!r} without it"
+            )
         if learn_weights is None:
             learn_weights = learn_maps and isinstance(self.edge_maps, OrthogonalMaps)
         if learn_weights and not isinstance(self.edge_maps, OrthogonalMaps):
@@ -119,7 +133,11 @@ class NSDConv(nn.Module):
         width, numbers = self.total_dim * channels, self.edge_maps.num_parameters
         self.map_learner = None
         if learn_maps and numbers > 0:
-            self.map_learner = EdgeLearner(channels if sparse_learner else width, numbers)
+            self.map_learner = (
+                MixedLearner(channels, self.total_dim, numbers)
+                if sparse_reading == "released"
+                else EdgeLearner(channels if sparse_learner else width, numbers)
+            )
         self.weight_learner = EdgeLearner(width, 1) if learn_maps and learn_weights else None
         # A Linear keeps its weight transposed: that of `left` is W₁, that of `right` W₂ᵀ.
         d = self.total_dim
@@ -190,8 +208,9 @@ class NSDConv(nn.Module):
         graph = as_graph(edge_index, x.shape[0])
         if self.map_learner is None:
             return x.new_empty(graph.num_edges, 0)
-        features = x.sum(1) if self.sparse_learner else x.flatten(1)
-        return self.edge_maps.make(self.map_act(self.map_learner(features, graph)))
+        if not isinstance(self.map_learner, MixedLearner):
+            x = x.sum(1) if self.sparse_learner else x.flatten(1)
+        return self.edge_maps.make(self.map_act(self.map_learner(x, graph)))
 
     def _fixed(self, x: Tensor, graph: Graph, weight: Tensor | None) -> list[Operator]:
         degree = weighted_degree(graph, weight).to(x.dtype)

@@ -45,6 +45,8 @@ class NSD(Network):
             :mod:`coopsheaf.zoo.nsd.edge_maps`.
         map_act: ``"tanh"``, ``"elu"`` or ``"identity"``.
         sparse_learner: the learner sees the sum over stalk coordinates.
+        sparse_reading: ``"summed"``, or ``"released"`` for what the authors' code sums instead
+            (:class:`~coopsheaf.zoo.nsd.conv.NSDConv`).
         learn_weights: learn a weight per edge; orthogonal maps only, and by default with all of
             them.
         maps_once: learn the sheaf in the first layer and keep it in all others (``linear`` in the
@@ -70,6 +72,7 @@ class NSD(Network):
 
     takes_edge_weight = True
     undirected = True
+    later_settings = ("sparse_reading",)
 
     def __init__(
         self,
@@ -96,6 +99,7 @@ class NSD(Network):
         act: str | Callable[[Tensor], Tensor] | None = "elu",
         pool: str | None = None,
         jk: str | None = None,
+        sparse_reading: str = "summed",
     ) -> None:
         super().__init__(in_channels, out_channels, pool=pool)
         self.hidden_channels = check_int("hidden_channels", hidden_channels, minimum=1)
@@ -119,6 +123,7 @@ class NSD(Network):
                 maps=maps,
                 map_act=map_act,
                 sparse_learner=sparse_learner,
+                sparse_reading=sparse_reading,
                 learn_weights=learn_weights,
                 add_lp=add_lp,
                 add_hp=add_hp,
