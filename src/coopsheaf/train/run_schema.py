@@ -82,6 +82,7 @@ OPTIONAL: dict[str, Kind] = {
     "threads": whole(),
     "versions": each(text),
     "machine": text,
+    "instructions": each(text),
     "peak_mb": or_null(number),
     "batches": an_object,
     "data_dir": or_null(text),
