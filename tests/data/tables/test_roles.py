@@ -46,7 +46,9 @@ def test_the_column_of_ids(names: list[str], taken: list[str], id: str) -> None:
 
 
 def test_no_column_is_left_for_ids() -> None:
-    with pytest.raises(DataError, match=r"nodes.csv: a column must name the nodes; .*add one called id"):
+    with pytest.raises(
+        DataError, match=r"nodes.csv: a column must name the nodes; .*add one called id"
+    ):
         find_id("nodes.csv", ["Unnamed: 0", "label"], ["label"])
 
 

@@ -245,7 +245,7 @@ def _read(
     notes.append(_say_nodes(id, [name for name in names if name in dropped]))
     table = given.nodes.read(wanted)
     columns = _edge_columns(given, options, graph)
-    read = read_graph(given, table, id, columns, options.weight, notes)
+    read = read_graph(given, table, id, columns, options.weight, notes, graph)
     ends = (columns.source, columns.target)
     if options.source is None and options.edge_target is None:
         refuse_data_as_header(given.edges, ends, read.ids, table.name)

@@ -364,9 +364,13 @@ def test_no_table(given_table: Any, message: str) -> None:
     assert len(str(error.value).splitlines()) == 1
 
 
-def test_without_pyarrow_frames_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_pyarrow_frames_are_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(inputs, "has_pyarrow", lambda: False)
-    with pytest.raises(DataError, match=r"`nodes` is a DataFrame, which needs pyarrow: pip install"):
+    with pytest.raises(
+        DataError, match=r"`nodes` is a DataFrame, which needs pyarrow: pip install"
+    ):
         open_table(pd.DataFrame(nodes_of()), "nodes")
     path = KINDS["parquet"](nodes_of(), tmp_path / "n")
     with pytest.raises(DataError, match=r"n\.parquet is a Parquet or Arrow file, which needs"):
@@ -387,7 +391,9 @@ def test_a_dropped_column_is_not_read() -> None:
     """One that could not be read, too."""
     nodes = nodes_of()
     frame = pl.DataFrame(nodes).with_columns(odd=pl.struct("age", "rank"))
-    with pytest.raises(DataError, match="`nodes`, column 'odd': a column must hold .*: leave it out with drop"):
+    with pytest.raises(
+        DataError, match="`nodes`, column 'odd': a column must hold .*: leave it out with drop"
+    ):
         load_tables(frame, edges_of(), target="label")
     for table in (frame, nodes | {"odd": nodes["age"]}, pd.DataFrame(nodes).assign(odd=1)):
         data = load_tables(table, edges_of(), target="label", drop=["odd", "code"])
@@ -426,7 +432,9 @@ def test_large_whole_numbers_stay_themselves() -> None:
 
 def test_tensors_and_unusual_values_in_mappings() -> None:
     nodes = {"id": torch.arange(6), "x": torch.rand(6, 2, dtype=torch.bfloat16), "flag": np.array([True, False] * 3), "label": pd.array([1, 2, pd.NA, 1, 2, 1], dtype="Int64")}  # fmt: skip
-    data = load_tables(nodes, {"s": torch.tensor([0, 1]), "t": torch.tensor([1, 2])}, target="label")
+    data = load_tables(
+        nodes, {"s": torch.tensor([0, 1]), "t": torch.tensor([1, 2])}, target="label"
+    )
     assert data.ids == tuple("012345")
     assert data.encoder.names == ("x[0]", "x[1]", "flag")
     assert data.dataset.y.tolist() == [0, 1, -1, 0, 1, 0]
@@ -453,7 +461,9 @@ def test_an_index_without_a_name_is_said_and_can_be_named() -> None:
 def test_a_file_that_grows_beyond_reason_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = b"id,label\n" + b"".join(b"%d,%s\n" % (i, b"ab"[i % 2 : i % 2 + 1] * 60) for i in range(4000))
+    rows = b"id,label\n" + b"".join(
+        b"%d,%s\n" % (i, b"ab"[i % 2 : i % 2 + 1] * 60) for i in range(4000)
+    )
     path = tmp_path / "n.csv.gz"
     path.write_bytes(gzip.compress(rows))
     edges = {"source": ["1"], "target": ["2"]}
@@ -465,6 +475,8 @@ def test_a_file_that_grows_beyond_reason_is_refused(
     monkeypatch.setattr(arrow_files, "MAX_RATIO", 1)
     monkeypatch.setattr(arrow_files, "FREE_BYTES", 1000)
     many = tmp_path / "n.parquet"
-    parquet.write_table(pa.table({"id": list(map(str, range(3000))), "label": ["a", "b"] * 1500}), many)
+    parquet.write_table(
+        pa.table({"id": list(map(str, range(3000))), "label": ["a", "b"] * 1500}), many
+    )
     with pytest.raises(DataError, match=r"n\.parquet must not be more than 1 times"):
         load_tables(many, edges, target="label")
