@@ -61,7 +61,7 @@ def test_ids_must_be_there_and_differ() -> None:
 
 def test_a_missing_end_is_an_error() -> None:
     frame = pd.DataFrame({"source": ["a", None], "target": ["b", "c"]})
-    with pytest.raises(DataError, match="`edges`, row 1, column 'source': .* no node ''"):
+    with pytest.raises(DataError, match=r"`edges`, row 1, column 'source': .* no node ''"):
         load(frame)
 
 

@@ -329,7 +329,7 @@ def test_standard_input(reference: TableData, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("sys.stdin", stream)
     same(load_tables("-", edges_of(), target="label", weight="strength"), reference)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a\n")))
-    with pytest.raises(DataError, match="^standard input, line 1: the header must have two"):
+    with pytest.raises(DataError, match=r"^standard input, line 1: the header must have two"):
         load_tables("-", edges_of(), target="label")
     with pytest.raises(DataError, match="standard input has one table"):
         load_tables("-", "-", target="label")
@@ -392,7 +392,7 @@ def test_a_dropped_column_is_not_read() -> None:
     nodes = nodes_of()
     frame = pl.DataFrame(nodes).with_columns(odd=pl.struct("age", "rank"))
     with pytest.raises(
-        DataError, match="`nodes`, column 'odd': a column must hold .*: leave it out with drop"
+        DataError, match=r"`nodes`, column 'odd': a column must hold .*: leave it out with drop"
     ):
         load_tables(frame, edges_of(), target="label")
     for table in (frame, nodes | {"odd": nodes["age"]}, pd.DataFrame(nodes).assign(odd=1)):
