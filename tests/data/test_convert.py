@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from coopsheaf.data.convert import from_arrays, from_data, from_networkx
 from coopsheaf.data.errors import DataError
-from coopsheaf.data.networkx_graphs import read_networkx
+from coopsheaf.data.tables.load import load_tables
 
 N = 12
 X = np.arange(2.0 * N).reshape(N, 2)
@@ -233,7 +233,7 @@ def test_networkx_missing_attributes() -> None:
     del graph.nodes["n5"]["role"]
     graph.nodes["n6"]["age"] = None
     graph.nodes["n7"]["vec"] = None
-    data = read_networkx(graph, target="role")
+    data = load_tables(graph, target="role")
     assert data.dataset.y[5] == -1
     assert data.encoder.names == ("age", "town", "vec[0]", "vec[1]")
     assert data.dataset.x.isfinite().all()
@@ -251,9 +251,8 @@ def test_networkx_without_edges() -> None:
         (lambda g: g.add_nodes_from([1, "1"]), {}, "`graph` must have nodes that differ as text"),
         (lambda g: g.clear(), {}, "`graph` must have nodes; it is empty"),
         (lambda g: None, {"target": "rank"}, "`graph` has no column 'rank'"),
-        (lambda g: None, {"features": ["height"]}, "`graph`: no node has an attribute 'height'"),
+        (lambda g: None, {"features": ["height"]}, "`graph` has no column 'height'"),
         (lambda g: g.nodes["n3"].update(vec=[1, 2, 3]), {}, "`graph`, node .*: attribute 'vec' must be a list of one length"),
-        (lambda g: g.nodes["n3"].update(age=float("nan")), {}, "`graph`, node number 3, column 'age': features must be finite"),
         (lambda g: g.nodes["n3"].update({"vec[0]": 1}), {}, "`graph`: attribute 'vec.*' has the name of another"),
         (lambda g: g.edges["n3", "n4"].update(trust=-1), {"weight": "trust"}, "`graph`, edge number 3, column 'trust': a weight must be"),
     ],

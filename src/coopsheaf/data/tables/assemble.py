@@ -69,9 +69,15 @@ def read_graph(
     columns: EdgeColumns,
     weight: str | None,
     notes: list[str],
+    graph: str | None = None,
 ) -> ReadGraph:
-    """Read the edges of nodes that have been read; what they are like goes into the notes."""
-    ids = node_ids(nodes, id, columns.graph)
+    """Read the edges of nodes that have been read; what they are like goes into the notes.
+
+    Args:
+        graph: the column of the nodes that says of which graph they are. Edges that say it, too,
+            name nodes of their graph.
+    """
+    ids = node_ids(nodes, id, None if columns.graph is None else graph)
     edges = read_edges(given.edges, columns, ids, nodes.name)
     notes += edges.notes
     facts = edge_facts(edges.edge_index, len(ids))

@@ -90,7 +90,9 @@ def _nodes(given: GivenGraph, options: TableOptions, fixed: FeatureEncoder | Non
     else:
         parts = make_parts(table, options.target, targets, found, options.seed, lonely)
     names = _feature_names(table, options, {id: "id", **_roles(options.target, found)}, ignored)
-    encoder = fixed or _fit(table, names, parts.train.any(0).numpy(), options, notes)
+    train = parts.train.any(0).numpy()
+    train = train if given.fitted is None else train | given.fitted
+    encoder = fixed or _fit(table, names, train, options, notes)
     notes += [*ignored.values(), *targets.notes, *parts.notes]
     notes += find_leaks(table, encoder.names, targets, parts.train[0].numpy())
     schema = _schema(read, given, options, encoder, reader, id, tuple(found or ()), notes)
@@ -245,7 +247,7 @@ def _read(
     notes.append(_say_nodes(id, [name for name in names if name in dropped]))
     table = given.nodes.read(wanted)
     columns = _edge_columns(given, options, graph)
-    read = read_graph(given, table, id, columns, options.weight, notes)
+    read = read_graph(given, table, id, columns, options.weight, notes, graph)
     ends = (columns.source, columns.target)
     if options.source is None and options.edge_target is None:
         refuse_data_as_header(given.edges, ends, read.ids, table.name)

@@ -154,7 +154,10 @@ def _stored_options(stored: Mapping[str, Any]) -> tuple[TableOptions, dict[str, 
         if name not in known:
             raise DataError(f"stored tables have an unknown option {show(str(name))}")
         values[name] = _option(name, value, known[name].default)
-    return TableOptions(**values), dict(asked)
+    try:
+        return TableOptions(**values), dict(asked)
+    except ValueError as error:
+        raise DataError(f"stored tables have an option that cannot be: {error}") from None
 
 
 def _option(name: str, value: Any, default: Any) -> Any:

@@ -66,9 +66,12 @@ class TableSchema:
         """Restore what :meth:`to_json` returned; every field is checked."""
         values = _checked(stored)
         targets, edges = values["targets"], values["edge_encoder"]
+        reader = None if targets is None else TargetReader.from_json(targets)
+        if values["task"] != ("link" if reader is None else reader.task):
+            raise DataError(f"stored tables must have the targets of their task, {values['task']}")
         return cls(
             encoder=FeatureEncoder.from_json(encoder),
-            targets=None if targets is None else TargetReader.from_json(targets),
+            targets=reader,
             edge_encoder=None if edges is None else FeatureEncoder.from_json(edges),
             parts=tuple(values["parts"]),
             undirected=values["undirected"],
@@ -79,7 +82,7 @@ class TableSchema:
 def _checked(stored: object) -> Mapping[str, Any]:
     if not isinstance(stored, Mapping):
         raise DataError(f"stored tables must be an object of settings; got {show(str(stored), 80)}")
-    fits = {name: _is_text(stored.get(name), optional=True) for name in _TEXTS}
+    fits = {name: name in stored and _is_text(stored[name], optional=True) for name in _TEXTS}
     for name in ("id", "source", "edge_target"):
         fits[name] = _is_text(stored.get(name))
     for name, choices in _CHOICES.items():

@@ -127,7 +127,7 @@ def arrow_cells(name: str, column: Any, table: str) -> dict[str, Cells]:
     """A column of any type as cells, by their names; a list column becomes several."""
     kind = column.type
     if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
+        column = _without_dictionary(column)
         kind = column.type
     if pa.types.is_string_view(kind):
         column = column.cast(pa.large_string())
@@ -153,6 +153,14 @@ def arrow_cells(name: str, column: Any, table: str) -> dict[str, Cells]:
         f"{table}, column {show(name)}: a column must hold texts, numbers, truth values or times; "
         f"got {kind}: leave it out with drop, or convert it"
     )
+
+
+def _without_dictionary(column: Any) -> Any:
+    """The values themselves; pyarrow's own cast does not know views of strings."""
+    kind = column.type.value_type
+    kind = pa.large_string() if pa.types.is_string_view(kind) else kind
+    parts = [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks]
+    return pa.chunked_array(parts, kind)
 
 
 def _whole(column: Any) -> Cells:

@@ -30,6 +30,8 @@ class GivenGraph:
         target: the columns of targets, if it has some of its own.
         unlabelled: what stands for an unknown target there.
         masks: of train, val and test, ``(n,)`` or ``(n, splits)``, or ``None`` each.
+        fitted: ``(n,)`` nodes of types without targets: they have features of their own, and
+            encoders are fitted to these, too.
         notes: what else there is to say.
     """
 
@@ -40,6 +42,7 @@ class GivenGraph:
     target: tuple[str, ...] = ()
     unlabelled: tuple[str, ...] | None = None
     masks: tuple[Any, ...] = (None, None, None)
+    fitted: Any = None
     notes: tuple[str, ...] = ()
 
 

@@ -165,6 +165,7 @@ def _hetero_tables(data: HeteroData) -> GivenGraph:
         target=tuple(lists.get("y", ())),
         unlabelled=_unlabelled(data[targets[0]].y) if targets else None,
         masks=masks,
+        fitted=np.array([kind not in targets for kind in types]),
         notes=(note, *([f"not used of the HeteroData: {show_list(unused)}"] if unused else [])),
     )
 

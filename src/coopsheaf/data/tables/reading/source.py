@@ -64,7 +64,6 @@ class Source:
                 return Path(self.path).open("rb")
             if self._spool is None:
                 self._spool = self._read_pipe()
-            self._spool.seek(0)
             return cast(IO[bytes], _Kept(self._spool))
         except FileNotFoundError:
             raise DataError(f"{self.name} does not exist: give the path of a table") from None
@@ -111,10 +110,10 @@ class Source:
 
 
 class _Kept(io.RawIOBase):
-    """A stream that stays open when its reader is done with it."""
+    """A stream that stays open when its reader is done with it, and that others read, too."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
+        self._stream, self._place = stream, 0
 
     def readable(self) -> bool:
         return True
@@ -123,14 +122,18 @@ class _Kept(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        return self._stream.seek(offset, whence)
+        self._stream.seek(self._place)
+        self._place = self._stream.seek(offset, whence)
+        return self._place
 
     def tell(self) -> int:
-        return self._stream.tell()
+        return self._place
 
     def readinto(self, buffer: Any) -> int:
+        self._stream.seek(self._place)
         data = self._stream.read(len(buffer))
         buffer[: len(data)] = data
+        self._place += len(data)
         return len(data)
 
 
