@@ -241,7 +241,7 @@ def test_labels_of_other_classes_are_noted_at_prediction(tmp_path: Path) -> None
         task="binary",
     )
     assert data.dataset.y[0] == -1
-    assert "1 labels are none of the model's classes; not counted" in data.notes
+    assert "WARNING: 1 labels are none of the model's classes; not counted" in data.notes
 
 
 def test_prediction_needs_the_task(tmp_path: Path) -> None:

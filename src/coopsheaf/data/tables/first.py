@@ -165,9 +165,15 @@ def _with_own_roles(given: GivenGraph, options: TableOptions) -> TableOptions:
         features = tuple(
             column for name in features for column in given.attributes.get(name, [name])
         )
+    edge_features = tuple(
+        column
+        for name in options.edge_features
+        for column in given.edge_attributes.get(name, [name])
+    )
     return replace(
         options,
         features=features,
+        edge_features=edge_features,
         target=options.target or given.target if options.task != "link" else options.target,
         weight=options.weight or given.weight,
         unlabelled=given.unlabelled if options.unlabelled is None else options.unlabelled,

@@ -40,7 +40,7 @@ def open_given(nodes: Any, edges: Any, progress: Progress | None = None) -> Give
         )
     if _is_array(nodes):
         return _array_tables(nodes, edges, progress)
-    if nodes == STANDARD_INPUT and edges == STANDARD_INPUT:
+    if all(isinstance(given, str) and given == STANDARD_INPUT for given in (nodes, edges)):
         raise DataError("standard input has one table; `nodes` and `edges` cannot both be -")
     opened = open_table(nodes, "nodes", progress)
     return GivenGraph(opened, _open_edges(edges, progress))

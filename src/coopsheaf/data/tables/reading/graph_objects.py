@@ -26,7 +26,8 @@ class GivenGraph:
 
     Args:
         nodes, edges: the tables.
-        attributes: the columns that a name stands for, where one attribute became several.
+        attributes, edge_attributes: the columns that a name stands for, where one attribute of
+            nodes or edges became several.
         undirected: every edge is listed once and means both ways.
         weight: the column of weights, if the object has some of its own.
         target: the columns of targets, if it has some of its own.
@@ -38,6 +39,7 @@ class GivenGraph:
     nodes: OpenTable
     edges: OpenTable
     attributes: dict[str, list[str]] = field(default_factory=dict)
+    edge_attributes: dict[str, list[str]] = field(default_factory=dict)
     undirected: bool = False
     weight: str | None = None
     target: tuple[str, ...] = ()
@@ -63,7 +65,7 @@ def networkx_tables(graph: Any) -> GivenGraph:
     ends = [(str(a), str(b)) for a, b in graph.edges()]
     labels = [f"{a} - {b}" for a, b in ends]
     values = (values for _, _, values in graph.edges(data=True))
-    edge_cells, _ = _attributes(values, labels, "edge")
+    edge_cells, edge_columns = _attributes(values, labels, "edge")
     nodes = Table(
         "`graph`", {NODE: TextCells(ids), **node_cells}, range(len(ids)), place="node number"
     )
@@ -73,7 +75,11 @@ def networkx_tables(graph: Any) -> GivenGraph:
     }
     edges = Table("`graph`", both | edge_cells, range(len(ends)), place="edge number")
     return GivenGraph(
-        MemoryTable(nodes), MemoryTable(edges), columns, undirected=not graph.is_directed()
+        MemoryTable(nodes),
+        MemoryTable(edges),
+        columns,
+        edge_columns,
+        undirected=not graph.is_directed(),
     )
 
 

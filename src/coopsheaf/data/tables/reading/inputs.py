@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from os import PathLike
 from typing import Any, TypeVar
@@ -128,7 +129,8 @@ class MemoryTable(OpenTable):
     def fold(self, names: Sequence[str], consume: Callable[[Iterator[Table]], Result]) -> Result:
         if not self._table.num_rows:
             raise DataError(f"{self.name} must have rows; it has none")
-        return consume(iter([self._table]))
+        columns = {name: self._table.columns[name] for name in names}
+        return consume(iter([replace(self._table, columns=columns)]))
 
 
 def open_table(given: object, what: str, progress: Progress | None = None) -> OpenTable:

@@ -39,25 +39,30 @@ def pyg_tables(data: Any) -> GivenGraph:
             raise DataError(f"`data` must have `{attribute}`; got {show(str(data), 80)}")
     n = int(data.x.shape[0])
     columns: dict[str, Cells] = {NODE: numbered_nodes(n)}
-    columns |= array_columns("x", _finite(_numpy(data.x), "data.x"), "data.x")
+    features = array_columns("x", _finite(_numpy(data.x), "data.x"), "data.x")
+    columns |= features
     target: tuple[str, ...] = ()
     if data.y is not None:
         y = array_columns("y", _squeezed(data.y), "data.y")
         columns |= y
         target = tuple(y)
     edges: dict[str, Cells] = {}
+    edge_features: dict[str, Cells] = {}
     if getattr(data, "edge_weight", None) is not None:
         edges |= array_columns("edge_weight", _squeezed(data.edge_weight), "data.edge_weight")
     if getattr(data, "edge_attr", None) is not None:
         attributes = _numpy(data.edge_attr)
         attributes = attributes.reshape(len(attributes), -1)
-        edges |= array_columns("edge_attr", attributes, "data.edge_attr")
+        edge_features = array_columns("edge_attr", attributes, "data.edge_attr")
+        edges |= edge_features
     _check_rows(columns, n, "x")
     unused = [key for key in data.keys() if key not in (*USED, *MASKS)]  # noqa: SIM118
     notes = (f"not used of the Data: {show_list(unused)}",) if unused else ()
     return GivenGraph(
         MemoryTable(Table("`data`", columns, range(n), place="row")),
         MemoryTable(edge_table(_numpy(data.edge_index), edges)),
+        attributes={"x": list(features)},
+        edge_attributes={"edge_attr": list(edge_features)} if edge_features else {},
         weight="edge_weight" if "edge_weight" in edges else None,
         target=target,
         unlabelled=_unlabelled(data.y),
