@@ -88,7 +88,7 @@ def test_python_and_the_command_line_agree(program: Program) -> None:
 
 def test_other_data_is_refused() -> None:
     run = train(node_dataset(), recipe=recipe(epochs=1))
-    with pytest.raises(ValueError, match="predicts whole graphs"):
+    with pytest.raises(ValueError, match="the run predicts nodes; the data is for whole graphs"):
         predict(run, graph_dataset())
 
 
@@ -186,7 +186,7 @@ def test_bad_pairs_are_refused() -> None:
         predict_links(run, data, torch.tensor([[0, 1], [1, 40]]))
     with pytest.raises(ValueError, match=r"`pairs` must be an int64 tensor of shape \(2, k\)"):
         predict_links(run, data, torch.zeros(2, 3))
-    with pytest.raises(ValueError, match="links are scored by predict_links"):
+    with pytest.raises(ValueError, match="predict_links scores links"):
         predict(run, data)
     nodes = train(node_dataset(), recipe=recipe(epochs=1))
     with pytest.raises(ValueError, match="`run` must be one for links; its task is 'multiclass'"):

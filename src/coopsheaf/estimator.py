@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,9 +128,13 @@ class _Estimator:
             data = load_tables(nodes, edges, **options)
             dataset = self._checked(data.dataset)
             self.schema_, self.notes_, extra = data.schema, data.notes, data.kept
-        for note in self.notes_:
-            if note.startswith(WARNING):
-                warnings.warn(note.removeprefix(WARNING).strip(), stacklevel=2)
+            if getattr(nodes, "edge_attr", None) is not None and not data.schema.edge_features:
+                warnings.warn(
+                    "the edge_attr of the data is not used: edge_features=['edge_attr'] would use "
+                    "it",
+                    stacklevel=2,
+                )
+        _warn(self.notes_)
         run, result = run_split(self._recipe(), dataset, split, extra=extra, report=report)
         self.run_, self.scores_ = run, result.scores
         self.classes_ = self._classes(dataset)
@@ -192,6 +196,7 @@ class _Estimator:
             )
         data = read_tables_like(nodes, edges, None, self.schema_, labelled=labelled)
         self.notes_ = data.notes
+        _warn(self.notes_)
         return self._checked(data.dataset)
 
     def _classes(self, dataset: NodeDataset | None) -> NDArray[Any]:
@@ -225,6 +230,13 @@ class _Estimator:
             if value != signature[name].default
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
+
+
+def _warn(notes: Sequence[str]) -> None:
+    """Say aloud what nobody should overlook."""
+    for note in notes:
+        if note.startswith(WARNING):
+            warnings.warn(note.removeprefix(WARNING).strip(), stacklevel=4)
 
 
 def _join(*docs: str | None) -> str:

@@ -114,7 +114,15 @@ def test_what_is_typed_wrongly_is_exit_code_2(program: Program, words: tuple[str
 
 def test_models_are_listed(program: Program) -> None:
     head, *lines = program.ok("models").split("\n\n")[0].splitlines()
-    assert head.split() == ["name", "inductive", "directed", "graphs", "weights", "what"]
+    assert head.split() == [
+        "name",
+        "inductive",
+        "directed",
+        "graphs",
+        "weights",
+        "features",
+        "what",
+    ]
     assert [line.split()[0] for line in lines] == list(MODELS)
     assert lines[0].split()[1:5] == ["yes", "yes", "yes", "yes"]
     assert "ICLR 2026" in lines[0]

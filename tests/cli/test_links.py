@@ -51,7 +51,7 @@ def test_a_run_is_evaluated_on_its_own_data(
 
 def test_what_is_for_nodes_refuses_links(program: Program, dataset: LinkDataset) -> None:
     words = {
-        "predict run -o out.csv": "run: predicts links; predict takes node tasks only",
+        "predict run -o out.csv": "run: predicts links; give --pairs, a table of pairs to score",
         "explain run": "run: predicts links; explain takes node tasks only",
         "figures run -o figures": "run: predicts links; figures of runs take node tasks only",
         "export run model.pt2": "the run predicts links, and a program takes a graph and no pairs",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import os
 import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from cli.program import SMALL, Program, subprogram
+from cli.program import SMALL, Program
 
 from coopsheaf.train.run import load_run
 
@@ -185,7 +186,7 @@ def test_edges_with_features_and_weights(program: Program) -> None:
     given = tables(labelled, friends(amount=lambda i: i * 3))
     words = ("--target", "label", "--edge-features", "amount", "--weight", "strength")
     train(program, *given, *words)
-    assert load_run(Path("run")).info["edge_features"] or True
+    assert load_run(Path("run")).info["tables"]["weight"] == "strength"
     scores_are_found_again(program)
     before = both_ways(program, *given)
     changed = write(friends(amount=lambda i: -i), "e.csv")
@@ -209,9 +210,10 @@ def test_options_for_edges_and_labels(program: Program) -> None:
             note=lambda i: f"likes {'tea' if i % 2 else 'milk'} and {'bread' if i % 5 else 'rice'}",
         )
     )
-    words = ("train", *given, "--target", "label", "--drop", "secret", "kind", "--text", "note", "--unlabelled", "-1", "--model", "nsd", "--epochs", 1)  # fmt: skip
+    words = ("train", *given, "--target", "label", "--drop", "secret", "kind", "--text", "note", "--unlabelled", "-1", "--model", "nsd-diag", "--epochs", 1)  # fmt: skip
     assert "--self-loops remove" in program(*words, "--out", "run").error
-    out = program.ok(*words, "--out", "run", "--self-loops", "remove")
+    assert "--undirected" in program(*words, "--out", "run", "--self-loops", "remove").error
+    out = program.ok(*words, "--out", "run", "--self-loops", "remove", "--undirected")
     assert "1 edges join a node to itself" in out
     assert "13 not" in out
     info = load_run(Path("run")).info
@@ -295,27 +297,31 @@ def test_a_pack_of_own_tables(program: Program) -> None:
     assert "--set data.* is for datasets by name" in program("data", "pack", *given, "--target", "label", "-o", "x", "--set", "data.direction=stored").error  # fmt: skip
 
 
-def test_a_pipe_and_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_pipe_and_standard_input(program: Program) -> None:
+    """As a process of its own, in a shell."""
     given = tables(people(label=lambda i: "ab"[i % 2]))
     write(friends(), "e.csv.gz")
     small = " ".join(SMALL)
     line = f"{sys.executable} -m coopsheaf train --nodes - --edges <(zcat e.csv.gz) --target label --epochs 1 --out run {small} < n.csv"  # fmt: skip
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
+    assert "node ids: column 'id'" in done.stdout
     assert "edges: from column 'source' to column 'target'" in done.stdout
-    error = subprogram("evaluate", "run", cwd=tmp_path).error
+    assert "split 0: epoch 1/1" in done.stderr  # plain lines where there is no terminal
+    assert "\x1b" not in done.stdout + done.stderr
+    assert load_run(Path("run")).info["tables"]["nodes"] is None
+    program.ok("train", *given, "--target", "label", "--epochs", 1, "--out", "files", *SMALL)
+    for run in ("run", "files"):
+        program.ok("predict", run, *given, "-o", f"{run}.csv")
+    assert read("run.csv") == read("files.csv")
+    error = program("evaluate", "run").error
     assert error == (
         "the nodes of this run came from a pipe or from memory and cannot be read again: give the "
         "tables with --nodes and --edges"
     )
-    assert load_run(Path("run")).info["tables"]["nodes"] is None
-    assert given
 
 
-def test_a_sweep_reads_files_only(program: Program, tmp_path: Path) -> None:
-    import os
-
+def test_a_sweep_reads_files_only(program: Program) -> None:
     pytest.importorskip("optuna")
     given = tables(people(label=lambda i: "ab"[i % 2]))
     os.mkfifo("pipe")

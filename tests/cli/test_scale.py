@@ -50,7 +50,7 @@ def test_packs_are_described_and_kept(program: Program, pack: str) -> None:
     before = snapshot(Path("pack"))
     assert "exists already; use --force" in program("data", "pack", NAME, "-o", "pack").error
     assert snapshot(Path("pack")) == before
-    program.ok("data", "pack", NAME, "-o", "pack", "--force", "--direction", "stored")
+    program.ok("data", "pack", NAME, "-o", "pack", "--force", "--set", "data.direction=stored")
     error = program("train", pack, "--set", "data.direction=undirected").error
     assert "`processing` of a pack must be what it was packed with" in error
 

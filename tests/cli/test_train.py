@@ -120,7 +120,7 @@ def test_wrong_settings_are_explained(program: Program, setting: str, message: s
         (("texas", "--recipe", "gone.toml"), "gone.toml: cannot be read (No such file or directory)"),
         (("texas", "--threads", "0"), "--threads must be at least 1; got 0"),
         (("texas", "--data-dir", "gone"), "`data_dir` must be an existing folder; got 'gone'"),
-        (("--nodes", "a.csv", "--edges", "b.csv", "--set", "data.direction=undirected"), "for tables there is --undirected"),
+        (("--nodes", "a.csv", "--edges", "b.csv", "--set", "data.direction=undirected"), "for tables there are --undirected"),
     ],
 )  # fmt: skip
 def test_wrong_commands_are_explained(

@@ -342,7 +342,7 @@ def _find_partners(graph: Graph) -> Tensor:
     if torch.compiler.is_compiling():
         torch._assert_async((there == back).all(), rule)
     elif not torch.equal(there, back):
-        hint = "add the reverse edges (data.direction=undirected)"
+        hint = "add the reverse edges (--set data.direction=undirected, of own tables --undirected)"
         raise ValueError(f"{rule}; {missing_reverse(graph)}; {hint}")
     return torch.empty_like(order).scatter(0, order, reverse_order)
 

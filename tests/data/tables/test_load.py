@@ -241,7 +241,7 @@ def test_labels_of_other_classes_are_noted_at_prediction(tmp_path: Path) -> None
     paths = write(tmp_path, replace_line(NODES, 2, "p0,20,rome,perhaps"))
     data = load_tables(*paths, like=trained.schema)
     assert data.dataset.y[0] == -1
-    assert "1 labels are none of the model's classes; not counted" in data.notes
+    assert "WARNING: 1 labels are none of the model's classes; not counted" in data.notes
 
 
 def test_later_tables_need_the_columns_of_then(tmp_path: Path) -> None:

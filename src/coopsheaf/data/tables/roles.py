@@ -78,11 +78,13 @@ def find_ends(
         return source or SOURCE, target or TARGET
     given = source or target
     free = [n for n in names if n not in taken and not counts_rows(n) and n != given]
-    spelled = {_key(name): name for name in reversed([*free, *([given] if given else [])])}
+    spelled = {_key(name): name for name in reversed(names)} | {_key(n): n for n in free[::-1]}
+    spelled |= {_key(given): given} if given else {}
     for first, second in END_NAMES:
-        pair = (spelled.get(first), spelled.get(second))
-        if None not in pair and (source or pair[0], target or pair[1]) == pair:
-            return pair[0] or "", pair[1] or ""
+        pair = (spelled.get(first, ""), spelled.get(second, ""))
+        if "" not in pair and (source or pair[0], target or pair[1]) == pair:
+            _refuse_taken(table, pair, taken)
+            return pair
     wanted = 2 if given is None else 1
     likely = [name for name in free if _key(name) not in NO_ENDS]
     free = likely if len(likely) >= wanted else free
@@ -120,6 +122,16 @@ def _refuse_half(table: str, ends: tuple[str, str], free: Sequence[str]) -> None
         )
 
 
+def _refuse_taken(table: str, ends: tuple[str, str], taken: Collection[str]) -> None:
+    """Columns that are the ends by their names, and something else by an option."""
+    for name in ends:
+        if name in taken:
+            raise DataError(
+                f"{table}: column {show(name)} names an end of the edges and cannot be their "
+                "weight, time, graph or feature: name another, or give --source and --edge-target"
+            )
+
+
 def _refuse_contradiction(table: str, ends: tuple[str, str]) -> None:
     """A name that means the other end than its place would make of it."""
     meant = _sides()
@@ -132,13 +144,22 @@ def _refuse_contradiction(table: str, ends: tuple[str, str]) -> None:
             )
 
 
-def say_ends(ends: tuple[str, str], used: Collection[str], names: Sequence[str]) -> str:
-    """What was decided about the columns of the edge table."""
+def say_ends(
+    ends: tuple[str, str],
+    used: Collection[str],
+    names: Sequence[str],
+    hint: str = " (--weight or --edge-features would use one)",
+) -> str:
+    """What was decided about the columns of the edge table.
+
+    Args:
+        hint: how a column that is not used would be; a later reading has no say in that.
+    """
     text = f"edges: from column {show(ends[0])} to column {show(ends[1])}"
     if SOURCE in ends:
         text = "edges: as the graph has them"
     unused = [name for name in names if name not in used and name not in ends]
     if not unused:
         return text
-    hint = "" if all(map(counts_rows, unused)) else " (--weight or --edge-features would use one)"
+    hint = "" if all(map(counts_rows, unused)) else hint
     return f"{text}; not used: {show_list(unused)}{hint}"

@@ -56,7 +56,10 @@ def undirected_partners(graph: Graph) -> Tensor:
 
 def _undirected_partners(graph: Graph) -> Tensor:
     loops = graph.source == graph.target
-    rule = "`edge_index` must not hold self-loops: remove them (data.self_loops=remove)"
+    rule = (
+        "`edge_index` must not hold self-loops: remove them (--set data.self_loops=remove, of own "
+        "tables --self-loops remove)"
+    )
     if torch.compiler.is_compiling():
         torch._assert_async(~loops.any(), rule)
     elif loops.any():

@@ -298,7 +298,7 @@ def test_labels_of_a_trained_task() -> None:
     assert targets.foreign == 1
     assert targets.notes == (
         "task: binary ('a', 'b'); 2 nodes labelled, 2 not",
-        "1 labels are none of the model's classes; not counted",
+        "WARNING: 1 labels are none of the model's classes; not counted",
     )
     assert reader.read(table(other=["b", "z"])).y.tolist() == [-1, -1]
     real, _ = fit(["0.5", "1.25", "3"])

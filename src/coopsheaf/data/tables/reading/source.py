@@ -155,8 +155,8 @@ class Tap(io.RawIOBase):
         self, source: Source, separator: str, progress: Callable[[int], None] | None
     ) -> None:
         self._source, self._progress = source, progress
-        self._stored = source.open()
-        self._gzip = source.is_gzip
+        self._gzip = source.is_gzip  # which may look at the first bytes: of a pipe there is one
+        self._stored = source.open()  # position for all
         self._stream = (
             cast(IO[bytes], gzip.GzipFile(fileobj=self._stored)) if self._gzip else self._stored
         )

@@ -161,7 +161,7 @@ class TargetReader:
         targets = Targets(y, known, self.task, self.class_names, foreign)
         notes = [self._say(targets)]
         if foreign:
-            notes.append(f"{foreign} labels are none of the model's classes; not counted")
+            notes.append(f"WARNING: {foreign} labels are none of the model's classes; not counted")
         return replace(targets, notes=tuple(notes))
 
     def labels(self) -> NDArray[Any]:
