@@ -164,7 +164,10 @@ def work(pipe: Any, seed: int, formats: tuple[str, ...], failures: Path) -> None
     limit = int((GIGABYTES + 1) * 2**30)  # one for the libraries
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     warnings.simplefilter("error")
-    while True:
+    parent = os.getppid()
+    while os.getppid() == parent:  # nobody is left behind when the program is ended
+        if not pipe.poll(5):
+            continue
         kind, number = pipe.recv()
         case = draw_case(seed, number, formats)
         start = time.perf_counter()
