@@ -54,23 +54,21 @@ class Unsound(Exception):
 
 def try_case(case: Case, folder: Path) -> str:
     """``dataset`` or ``error``, as a case should end; anything else is raised."""
-    paths = case.write(folder)
-    tables = (paths["nodes"], paths["edges"])
     try:
-        data = load_tables(*tables, graphs=paths.get("graphs"), **case.options)
+        data = load_tables(**case.write(folder), **case.options)
         check_dataset(data)
-        if case.again:
-            check_dataset(load_again(data, tables, paths.get("graphs")))
+        if case.later is not None:
+            check_dataset(load_tables(**case.after().write(folder), like=stored_schema(data)))
     except ValueError as error:
         check_error(error)
         return "error"
     return "dataset"
 
 
-def load_again(data: TableData, tables: tuple[Path, Path], graphs: Path | None) -> TableData:
-    """Read the same tables by the schema as a run would have stored it."""
-    stored = json.loads(json.dumps([data.kept["tables"], data.kept["encoder"]], allow_nan=False))
-    return load_tables(*tables, graphs=graphs, like=TableSchema.from_json(*stored))
+def stored_schema(data: TableData) -> TableSchema:
+    """How tables were read, after it was stored with a run."""
+    kept = [data.kept["tables"], data.kept["encoder"]]
+    return TableSchema.from_json(*json.loads(json.dumps(kept, allow_nan=False)))
 
 
 def check_error(error: ValueError) -> None:
@@ -166,7 +164,10 @@ def work(pipe: Any, seed: int, formats: tuple[str, ...], failures: Path) -> None
     limit = int((GIGABYTES + 1) * 2**30)  # one for the libraries
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     warnings.simplefilter("error")
-    while True:
+    parent = os.getppid()
+    while os.getppid() == parent:  # nobody is left behind when the program is ended
+        if not pipe.poll(5):
+            continue
         kind, number = pipe.recv()
         case = draw_case(seed, number, formats)
         start = time.perf_counter()

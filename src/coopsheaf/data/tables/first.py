@@ -366,7 +366,6 @@ def _refuse(options: TableOptions, names: Sequence[str], because: str) -> None:
     default = TableOptions()
     for name in names:
         if getattr(options, name) != getattr(default, name):
-            option = name.replace("_", "-")
-            raise DataError(
-                f"--{option} must be left out where {because}; got {getattr(options, name)!r}"
-            )
+            option, value = name.replace("_", "-"), getattr(options, name)
+            got = show_list(value) if isinstance(value, tuple) else show(value)
+            raise DataError(f"--{option} must be left out where {because}; got {got}")

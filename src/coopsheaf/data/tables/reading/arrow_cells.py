@@ -107,14 +107,13 @@ def _leading_zeros(texts: Any) -> bool:
     ends = ends[texts.offset : texts.offset + len(texts) + 1]
     start, size = ends[:-1], np.diff(ends)
     letters = np.frombuffer(data, dtype=np.uint8)
-    start = start[size >= 2]
+    start, size = start[size >= 2], size[size >= 2]
     first, second = letters[start], letters[start + 1]
     if ((first == ZERO) & (second >= ZERO) & (second <= NINE)).any():
         return True
-    signed = ((first == ord("-")) | (first == ord("+"))) & (second == ZERO)
-    return bool(signed.any()) and bool(
-        pc.any(pc.match_substring_regex(texts, "^[+-]0[0-9]")).as_py()
-    )
+    signed = ((first == ord("-")) | (first == ord("+"))) & (second == ZERO) & (size >= 3)
+    third = letters[start[signed] + 2]
+    return bool(((third >= ZERO) & (third <= NINE)).any())
 
 
 def is_list(kind: Any) -> bool:

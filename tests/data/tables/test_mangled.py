@@ -1,0 +1,40 @@
+"""A few hundred mangled tables; ``benchmarks/mangle.py`` tries as many thousands as one likes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from coopsheaf.data.errors import DataError
+from coopsheaf.data.tables.load import load_tables
+
+pytest.importorskip("pyarrow")
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_a_sound_dataset_or_one_line(tmp_path: Path) -> None:
+    words = ["--cases", "300", "--commands", "0", "--failures", str(tmp_path / "failures")]
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / "mangle.py"), *words],
+        cwd=tmp_path,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "case: dataset: " in done.stdout  # not everything is refused
+    assert "0 failures" in done.stdout
+
+
+def test_long_options_are_cut() -> None:
+    nodes, edges = {"id": ["a", "b"]}, {"source": ["a"], "target": ["b"]}
+    with pytest.raises(DataError, match=r"^--unlabelled must be left out .{1,150}$"):
+        load_tables(nodes, edges, task="link", unlabelled=["x" * 2000])
+    with pytest.raises(DataError, match=r"^--split must be left out .*; got 'part'$"):
+        load_tables(nodes, edges, task="link", split="part")
