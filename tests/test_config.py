@@ -179,3 +179,9 @@ def test_any_configuration_survives_a_round_trip(config: Outer) -> None:
 
 def test_field_types() -> None:
     assert field_types(Inner) == {"rate": float, "clip": float | None}
+
+
+def test_a_message_is_short_however_long_the_value_is() -> None:
+    message = str(ConfigError("--set train.lr must be a number; got " + "[" * 10_000))
+    assert message.startswith("--set train.lr must be a number; got [[[")
+    assert len(message) < 1600

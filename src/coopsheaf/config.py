@@ -20,7 +20,10 @@ C = TypeVar("C")
 
 
 class ConfigError(ValueError):
-    """A setting that does not exist or does not fit; one line."""
+    """A setting that does not exist or does not fit; one line, however long the value is."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message if len(message) <= 1500 else f"{message[:1500]}...")
 
 
 def from_mapping(kind: type[C], values: Mapping[str, Any], where: str) -> C:

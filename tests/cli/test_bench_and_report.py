@@ -9,6 +9,9 @@ import pytest
 from cli.program import Program, records
 from published import REAL_DATA, needs_real_data
 
+from coopsheaf.data.pack import write_pack
+from coopsheaf.data.synthetic import contextual_sbm
+
 RECIPE = (
     '[recipe]\nname = "mine"\n[model]\nname = "csnn"\nhidden_channels = 4\nstalk_dim = 2\n'
     '[data]\nname = "texas"\n[train]\nepochs = 2\n'
@@ -122,3 +125,28 @@ def test_a_record_is_verified(program: Program) -> None:
     assert "does not agree" in done.err
     assert len(file.read_text().splitlines()) == 1
     assert "leave out all others" in program("bench", "mlp/texas", "--verify", file).error
+
+
+def test_bad_lines_stop_neither_bench_nor_report(program: Program) -> None:
+    write_pack(contextual_sbm(40, 3.0, homophily=0.5, num_features=4, signal=1.0), "graph")
+    Path("mine.toml").write_text(RECIPE.replace('"texas"', '"pack:graph"'))
+    program.ok("bench", "mine.toml", "--splits", "0")
+    (file,) = Path("results").glob("*.jsonl")
+    whole = file.read_text("utf-8")
+    file.write_text('{"model": 5}\n' + whole + "nonsense\n", encoding="utf-8")
+    done = program("bench", "mine.toml", "--splits", "0")
+    assert done.code == 0
+    assert "recorded already" in done.out
+    for line in (
+        f"passed over: {file}, line 1: not a record (model must be text",
+        f"passed over: {file}, line 3: not a record (Expecting value",
+        "passed over, all in all: 2",
+    ):
+        assert line in done.err
+    Path("runs/broken").mkdir(parents=True)
+    Path("runs/broken/run.json").write_text("{")
+    done = program("report", "--html", "--output", "page.html")
+    assert done.code == 0
+    assert "1 records: page.html" in done.out
+    assert "passed over: runs/broken/run.json: not readable JSON" in done.err
+    assert "passed over, all in all: 3" in done.err

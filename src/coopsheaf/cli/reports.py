@@ -37,8 +37,9 @@ def write_report(command: args.Report, reference: Reference) -> int:
     passed_over = PassedOver()
     records = find_records(command.results, passed_over)
     if not records:
-        say_passed_over(passed_over.reasons)
-        raise ValueError(f"{command.results}: holds no records; run `coopsheaf train` first")
+        bad = passed_over.reasons
+        first = f"; {len(bad)} could not be used, the first: {bad[0]}" if bad else ""
+        raise ValueError(f"{command.results}: holds no records; run `coopsheaf train` first{first}")
     for what, wanted, known in (
         ("--datasets", command.datasets, {record.dataset for record in records}),
         ("--models", command.models, {record.model for record in records}),
