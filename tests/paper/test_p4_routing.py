@@ -81,6 +81,24 @@ def test_two_maps_with_augmented_normalisation(case: tuple) -> None:
 
 @FEW
 @given(one_message())
+def test_the_diagonal_that_cancels_the_residual(case: tuple) -> None:
+    """S_s, S_t, T_t: P_tt = p I, p = ac as it is and a/(a+1) · c/(c+1) normalised, c = deg(t) s_t².
+
+    So ε = p - 1 lies inside (-1, 0) with normalisation, and anywhere above -1 without.
+    """
+    graph, source, target, s, t = case
+    a = graph.in_degree[t] * target.scale[t] ** 2
+    c = graph.in_degree[t] * source.scale[t] ** 2
+    source, target = only(source, [s, t]), only(target, [t])
+    eye = torch.eye(source.orthogonal.shape[-1], dtype=torch.float64)
+    plain = blocks(paper_order(graph, source, target))[t, t]
+    torch.testing.assert_close(plain, a * c * eye, **EXACT)
+    normalised = blocks(paper_diffusion(graph, source, target))[t, t]
+    torch.testing.assert_close(normalised, a / (a + 1) * c / (c + 1) * eye, **EXACT)
+
+
+@FEW
+@given(one_message())
 def test_two_maps_with_plain_normalisation_say_nothing(case: tuple) -> None:
     """With the pseudo-inverse of D in place of (D + I)⁻¹ the product is exactly zero."""
     graph, source, target, s, t = case

@@ -11,7 +11,7 @@ from train.small import node_dataset, recipe
 from coopsheaf.train.recipe import DataConfig
 from coopsheaf.train.records import Record, append_record, find_records
 from coopsheaf.train.runner import bench
-from coopsheaf.train.verify import find_record, record_recipe, verify_record
+from coopsheaf.train.verify import Verdict, find_record, record_recipe, verify_record
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +41,15 @@ def test_what_differs_is_compared_with_seeds(record: Record) -> None:
     far = verify_record(replace(record, test=-1.0), node_dataset())
     assert far is not None
     assert not far.within
+
+
+def test_the_spread_is_an_interval_for_one_more_seed(record: Record) -> None:
+    """Mean 0.5, deviation 0.1 of four: t(3) = 3.182, so 0.5 ± 3.182 · 0.1 · √1.25."""
+    d = 0.1 * (3 / 4) ** 0.5
+    made = Verdict(replace(record, test=0.5 + 0.355), False, 0.5 - d, (0.5 - d, 0.5 + d, 0.5 + d))
+    assert made.spread == pytest.approx((0.5 - 0.35576, 0.5 + 0.35576), abs=1e-4)
+    assert made.within
+    assert not replace(made, record=replace(record, test=0.86)).within
 
 
 def test_what_cannot_be_compared_is_refused(record: Record) -> None:

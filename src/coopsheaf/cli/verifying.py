@@ -44,7 +44,11 @@ def _conclude(verdict: Verdict) -> int:
         show.say("agrees exactly: the same scores at the same epochs, to the last bit")
         return 0
     scores = ", ".join(f"{score:.4f}" for score in verdict.others)
-    show.say(f"now {verdict.again:.4f}; with other seeds {scores}")
+    low, high = verdict.spread
+    show.say(
+        f"now {verdict.again:.4f}; with other seeds {scores}: 95 % of seeds lie between {low:.4f} "
+        f"and {high:.4f}"
+    )
     if verdict.within:
         show.say("agrees within the spread of seeds, not exactly")
         return 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean, stdev
 
 import torch
 
@@ -18,6 +20,7 @@ from coopsheaf.train.run import run_split
 from coopsheaf.train.runner import Progress
 
 MORE_SEEDS = 3  # run where the numbers differ, to see what a seed alone does
+_T = 3.182  # the 0.975 quantile of Student's t for as many degrees of freedom
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,21 @@ class Verdict:
     changes: tuple[tuple[str, str, str], ...] = ()
 
     @property
+    def spread(self) -> tuple[float, float]:
+        """Where 95 of 100 further scores lie, if those of seeds are distributed normally.
+
+        Four scores say little, and their range less.
+        """
+        scores = (self.again, *self.others)
+        half = _T * stdev(scores) * math.sqrt(1 + 1 / len(scores)) if self.others else 0.0
+        return fmean(scores) - half, fmean(scores) + half
+
+    @property
     def within(self) -> bool:
         """The recorded test score is not outside of what seeds give."""
-        scores = (self.again, *self.others)
+        low, high = self.spread
         test = self.record.test
-        return self.exact or (test is not None and min(scores) <= test <= max(scores))
+        return self.exact or (test is not None and low <= test <= high)
 
 
 def find_record(name: str) -> Record:
@@ -128,6 +141,9 @@ def _changes(record: Record) -> tuple[tuple[str, str, str], ...]:
     """What numbers depend on and was different then; what a record does not say is left out."""
     then = record.versions | record.instructions | {"threads": str(record.threads)}
     now = versions() | instructions() | {"threads": str(torch.get_num_threads())}
+    names = dict.fromkeys([*then, *(instructions() if record.instructions else ())])
     return tuple(
-        (name, value, now.get(name, "-")) for name, value in then.items() if now.get(name) != value
+        (name, then.get(name, "-"), now.get(name, "-"))
+        for name in names
+        if then.get(name) != now.get(name)
     )

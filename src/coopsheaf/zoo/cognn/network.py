@@ -39,8 +39,8 @@ class CoGNN(Network):
     Differences to the authors' code: evaluation is deterministic by default; two classes are one
     logit (the task decides), where theirs have two; edge features are not used; the MLP of a GIN
     layer is as wide as its input and has no batch norm, theirs is twice as wide and has one; a loop
-    in the edge list counts beside the one that a GCN layer adds, theirs replaces it; every layer of
-    the readout has its own weights; the learned temperature is linear in the features. Edge
+    in the edge list counts beside the one that a GCN layer adds, theirs raises; every layer of the
+    readout has its own weights; the learned temperature is linear in the features. Edge
     weights, which theirs does not know, multiply w, and the action networks see them too.
 
     Args:
