@@ -316,7 +316,8 @@ def _fit(
         categorical=options.categorical,
         text=options.text,
     )
-    notes += [*fitted.notes, *fitted.left_out.values()]
+    notes += fitted.notes
+    notes += [f"column {show(n)} is left out: {why}" for n, why in fitted.left_out.items()]
     return fitted.encoder
 
 

@@ -84,11 +84,9 @@ def test_a_graph_has_its_own_edges() -> None:
         load_tables(club(), {"u": [0], "v": [1]}, target="role")
     with pytest.raises(DataError, match="`edges` must be given beside `nodes`"):
         load_tables({"id": [0]}, target="role")
-    with pytest.raises(
-        DataError, match="attribute 'vec' must be a list of one length at every node"
-    ):
-        graph = club()
-        graph.nodes[3]["vec"] = 7
+    graph = club()
+    graph.nodes[3]["vec"] = 7
+    with pytest.raises(DataError, match="attribute 'vec' must be a list of one length at every"):
         load_tables(graph, target="role")
 
 
