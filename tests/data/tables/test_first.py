@@ -170,3 +170,10 @@ def test_unknown_words_of_the_target_ask() -> None:
 def test_an_unscaled_column_is_standardised() -> None:
     data = load({"income": [1e6 * i for i in range(N)]})
     assert data.dataset.x.abs().max() < 5
+
+
+def test_names_and_labels_may_be_numbers() -> None:
+    frame = pd.DataFrame({0: NODES["name"], 1: NODES["age"], 2: [0, 1, -1, 1] * 5})
+    data = load_tables(frame, EDGES, target=2, unlabelled=[-1])
+    assert data.encoder.names == ("1",)
+    assert data.dataset.y.tolist() == [0, 1, -1, 1] * 5

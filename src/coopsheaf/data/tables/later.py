@@ -125,7 +125,7 @@ def _read(given: GivenGraph, schema: TableSchema, notes: list[str], labelled: bo
     ends = (schema.source, schema.edge_target)
     columns = EdgeColumns(*ends, graph=within, numbers=numbers, features=schema.edge_features)
     read = read_graph(given, table, schema.id, columns, schema.weight, notes, schema.graph)
-    notes.append(say_ends(ends, columns.names, given.edges.names))
+    notes.append(say_ends(ends, columns.names, given.edges.names, schema.id))
     return read
 
 

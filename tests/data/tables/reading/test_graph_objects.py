@@ -128,3 +128,10 @@ def test_entries_of_an_adjacency_are_weights() -> None:
 def test_bad_arrays_of_edges(edges: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         load_tables(X, edges, target="x[1]")
+
+
+def test_an_array_of_edges_beside_a_table_has_ids() -> None:
+    nodes = {"id": list(range(12))[::-1], "label": ["a", "b"] * 6}
+    data = load_tables(nodes, np.array([[0, 1], [1, 2]]), target="label")
+    assert data.dataset.edge_index.tolist() == [[11, 10], [10, 9]]
+    assert "edges: the numbers of the array are ids of column 'id', not places" in data.notes
