@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.tables.load import TableData, load_tables
+from coopsheaf.data.tables.reading import inputs
 from coopsheaf.data.tables.schema import TableSchema
 
 PEOPLE = [f"p{i}" for i in range(20)]
@@ -304,13 +308,43 @@ BAD: dict[str, tuple[str, str, dict[str, object], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("fast", [True, False])
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_clear_line(tmp_path: Path, case: str) -> None:
+def test_bad_input_is_one_clear_line(
+    tmp_path: Path, case: str, fast: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With pyarrow and without."""
+    monkeypatch.setattr(inputs, "has_pyarrow", lambda: fast)
     nodes, edges, options, message = BAD[case]
     with pytest.raises(DataError, match=message) as error:
         load(tmp_path, nodes, edges, **options)
     assert len(str(error.value).splitlines()) == 1
     assert error.value.__cause__ is None
+
+
+# Cases of cells rather than of text: rows instead of lines.
+CELLS = ["unknown node", "duplicate id", "no id", "one class", "bad split", "negative weight", "no weight", "no such target", "target as feature"]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["pandas", "parquet"])
+@pytest.mark.parametrize("case", CELLS)
+def test_bad_cells_of_frames_and_parquet_are_named_by_row(
+    tmp_path: Path, case: str, kind: str
+) -> None:
+    nodes, edges, options, message = BAD[case]
+    frames = [pd.read_csv(io.StringIO(t), dtype=str, keep_default_na=False) for t in (nodes, edges)]
+    tables: list[object] = list(frames)
+    if kind == "parquet":
+        tables = [tmp_path / "nodes.parquet", tmp_path / "edges.parquet"]
+        for frame, path in zip(frames, tables, strict=True):
+            frame.to_parquet(path)
+    message = re.sub(r"line (\d+)", lambda m: f"row {int(m[1]) - 2}", message)
+    for role in ("nodes", "edges"):
+        new = rf"{role}\.parquet" if kind == "parquet" else f"`{role}`"
+        message = message.replace(rf"{role}\.csv", new)
+    with pytest.raises(DataError, match=message) as error:
+        load_tables(*tables, **{"target": "label", **options})
+    assert len(str(error.value).splitlines()) == 1
 
 
 def test_bytes_that_are_not_utf8(tmp_path: Path) -> None:

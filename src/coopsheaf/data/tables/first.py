@@ -251,7 +251,7 @@ def _read(
     ends = (columns.source, columns.target)
     if options.source is None and options.edge_target is None:
         refuse_data_as_header(given.edges, ends, read.ids, table.name)
-    notes.append(say_ends(ends, columns.names, given.edges.names))
+    notes.append(say_ends(ends, columns.names, given.edges.names, id))
     return read, id
 
 
@@ -317,7 +317,7 @@ def _fit(
         text=options.text,
     )
     notes += fitted.notes
-    notes += [f"column {show(name)} is no feature: {why}" for name, why in fitted.left_out.items()]
+    notes += [f"column {show(n)} is left out: {why}" for n, why in fitted.left_out.items()]
     return fitted.encoder
 
 

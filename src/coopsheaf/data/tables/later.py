@@ -127,7 +127,8 @@ def _read(given: GivenGraph, schema: TableSchema, notes: list[str], labelled: bo
     ends = (schema.source, schema.edge_target)
     columns = EdgeColumns(*ends, graph=within, numbers=numbers, features=schema.edge_features)
     read = read_graph(given, table, schema.id, columns, schema.weight, notes, schema.graph)
-    notes.append(say_ends(ends, columns.names, given.edges.names, hint=""))
+    said = say_ends(ends, columns.names, given.edges.names, schema.id, hint="")
+    notes.append(said)
     return read
 
 

@@ -206,4 +206,6 @@ def _files(nodes: OpenTable, edges: OpenTable, graphs: OpenTable | None) -> dict
 def _names(given: str | Collection[str] | None) -> tuple[str, ...]:
     if given is None:
         return ()
-    return (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))
+    several = isinstance(given, Collection) and not isinstance(given, str)
+    # Columns of a frame and labels may be numbers; here they are called by their texts.
+    return tuple(dict.fromkeys(map(str, given))) if several else (str(given),)

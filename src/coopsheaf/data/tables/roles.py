@@ -148,16 +148,21 @@ def say_ends(
     ends: tuple[str, str],
     used: Collection[str],
     names: Sequence[str],
+    id: str = NODE,
+    *,
     hint: str = " (--weight or --edge-features would use one)",
 ) -> str:
     """What was decided about the columns of the edge table.
 
     Args:
+        id: the column of node ids.
         hint: how a column that is not used would be; a later reading has no say in that.
     """
     text = f"edges: from column {show(ends[0])} to column {show(ends[1])}"
     if SOURCE in ends:
         text = "edges: as the graph has them"
+        if id != NODE:
+            text = f"edges: the numbers of the array are ids of column {show(id)}, not places"
     unused = [name for name in names if name not in used and name not in ends]
     if not unused:
         return text

@@ -84,11 +84,9 @@ def test_a_graph_has_its_own_edges() -> None:
         load_tables(club(), {"u": [0], "v": [1]}, target="role")
     with pytest.raises(DataError, match="`edges` must be given beside `nodes`"):
         load_tables({"id": [0]}, target="role")
-    with pytest.raises(
-        DataError, match="attribute 'vec' must be a list of one length at every node"
-    ):
-        graph = club()
-        graph.nodes[3]["vec"] = 7
+    graph = club()
+    graph.nodes[3]["vec"] = 7
+    with pytest.raises(DataError, match="attribute 'vec' must be a list of one length at every"):
         load_tables(graph, target="role")
 
 
@@ -130,3 +128,10 @@ def test_entries_of_an_adjacency_are_weights() -> None:
 def test_bad_arrays_of_edges(edges: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         load_tables(X, edges, target="x[1]")
+
+
+def test_an_array_of_edges_beside_a_table_has_ids() -> None:
+    nodes = {"id": list(range(12))[::-1], "label": ["a", "b"] * 6}
+    data = load_tables(nodes, np.array([[0, 1], [1, 2]]), target="label")
+    assert data.dataset.edge_index.tolist() == [[11, 10], [10, 9]]
+    assert "edges: the numbers of the array are ids of column 'id', not places" in data.notes

@@ -347,6 +347,7 @@ def test_standard_input(reference: TableData, monkeypatch: pytest.MonkeyPatch) -
         ({"id": "abc"}, r"`nodes\['id'\]` must be an array of one or two dimensions; got str"),
         ({"id": 5}, r"`nodes\['id'\]` must be an array of one or two dimensions; got int"),
         ({"id": [1, 2], "x": [[1], [1, 2]]}, r"`nodes\['x'\]` must be an array of one or two"),
+        ({"id": [1], "x": np.ones(1) * 1j}, r"`nodes\['x'\]` must be real numbers; got complex128"),
         ({1: [1], "1": [2]}, "`nodes`: column names must differ; '1' occurs twice"),
         ({"x[0]": [1], "x": np.ones((1, 2))}, "`nodes`: column names must differ; 'x'"),
         ({"id": []}, "`nodes` must have rows; it has none"),

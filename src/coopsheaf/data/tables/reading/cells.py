@@ -244,6 +244,10 @@ def columns_of(name: str, values: Any, argument: str) -> dict[str, Cells]:
         values = _as_array(values, argument)
     if not isinstance(values, np.ndarray):
         return {name: cells_of(values)}
+    if values.dtype.kind == "c":
+        raise DataError(f"`{argument}` must be real numbers; got {values.dtype}")
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8", "replace")
     if values.ndim == 1:
         return {name: cells_of(values if values.dtype.kind in "iufM" else values.tolist())}
     if values.ndim != 2 or values.dtype.kind not in "iufb":

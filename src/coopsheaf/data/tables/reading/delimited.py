@@ -216,7 +216,7 @@ def _delimiter(header: str, place: str) -> str:
 
 def _names(row: list[str], place: str, delimiter: str) -> list[str]:
     names = [name.strip() for name in row]
-    names[0] = names[0] or ROW_NUMBERS
+    names[0] = names[0] or row_numbers(names)
     first: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
         if not name:
@@ -231,6 +231,11 @@ def _names(row: list[str], place: str, delimiter: str) -> list[str]:
             )
         first[name] = number
     return names
+
+
+def row_numbers(names: Sequence[str]) -> str:
+    """A free name for a first column without one, as pandas makes it up."""
+    return ROW_NUMBERS if ROW_NUMBERS not in names else f"{ROW_NUMBERS}.1"
 
 
 def _csv_rule(error: str) -> str:

@@ -11,7 +11,7 @@ from coopsheaf.data.files import one_line
 from coopsheaf.data.messages import show
 from coopsheaf.data.tables.reading.arrow_cells import arrow_cells
 from coopsheaf.data.tables.reading.cells import Cells, cells_of
-from coopsheaf.data.tables.reading.delimited import ROW_NUMBERS
+from coopsheaf.data.tables.reading.delimited import row_numbers
 from coopsheaf.data.tables.reading.inputs import MemoryTable, with_rows
 from coopsheaf.data.tables.reading.table import Table
 
@@ -55,7 +55,7 @@ def _pandas_columns(frame: Any, name: str) -> list[tuple[str, Any]]:
     found = [(str(title), values) for title, values in zip(titles, series, strict=False)]
     found += [(str(title), frame.iloc[:, at]) for at, title in enumerate(frame.columns)]
     if found and not found[0][0].strip():
-        found[0] = (ROW_NUMBERS, found[0][1])
+        found[0] = (row_numbers([title for title, _ in found]), found[0][1])
     return [(title, _pandas_column(title, values)) for title, values in found]
 
 

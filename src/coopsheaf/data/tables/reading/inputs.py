@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show, show_list
 from coopsheaf.data.tables.reading.cells import Cells, columns_of
-from coopsheaf.data.tables.reading.delimited import ROW_NUMBERS, read_header, text_chunks
+from coopsheaf.data.tables.reading.delimited import read_header, row_numbers, text_chunks
 from coopsheaf.data.tables.reading.source import NotFast, Source
 from coopsheaf.data.tables.reading.table import Table, join_tables
 
@@ -233,7 +233,7 @@ def with_rows(
 
 
 def _distinct(names: Sequence[str], table: str) -> list[str]:
-    found = [name if name or number else ROW_NUMBERS for number, name in enumerate(names)]
+    found = [name or (row_numbers(names) if not at else name) for at, name in enumerate(names)]
     repeated = [name for name in dict.fromkeys(found) if found.count(name) > 1]
     if repeated:
         raise DataError(f"{table}: column names must differ; {show(repeated[0])} occurs twice")

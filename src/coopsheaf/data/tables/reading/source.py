@@ -205,7 +205,8 @@ class Tap(io.RawIOBase):
         self.quotes += data.count(b'"')
         self.spaces = self.spaces or (b" " in data and self._space.search(seen) is not None)
         if self.quotes and not self.odd_quotes and b'"' in seen:
-            self.odd_quotes = self._odd.search(seen) is not None
+            # Not from the first byte: what stood before it is not known any more.
+            self.odd_quotes = self._odd.search(seen, 1) is not None
         if self.plain_lines:
             self.plain_lines = b"\r" not in data and b"\n\n" not in seen and not self.quotes
         self._tail = seen[-2:]
