@@ -131,7 +131,7 @@ class Score(NamedTuple):
     """A metric, and over how many labelled nodes or graphs."""
 
     value: float
-    count: int
+    labelled: int
 
 
 def score(run: Run, dataset: NodeDataset | GraphDataset, mask: Tensor | None = None) -> Score:

@@ -45,7 +45,7 @@ def predict(command: args.Predict) -> int:
         raise ValueError(f"{command.run}: predicts links; give --pairs, a table of pairs to score")
     if command.pairs is not None and not links:
         raise ValueError(
-            f"{command.run}: {predicts(run)}; --pairs is for a run that predicts links: leave it out"
+            f"{command.run}: {predicts(run)}; leave --pairs out, it is for runs that predict links"
         )
     dataset, _ = find_data(run, command, labelled=False)
     predictions: Predictions | LinkPredictions
@@ -69,7 +69,7 @@ def _evaluate_new(run: Run, dataset: AnyDataset, command: args.Evaluate) -> int:
     except ValueError as error:
         raise ValueError(f"{command.graphs or command.nodes}: {error}") from None
     what = "graphs" if isinstance(dataset, GraphDataset) else "nodes"
-    show.say(f"{found.count} labelled {what}: {run.task.metric} {found.value:.4f}")
+    show.say(f"{found.labelled} labelled {what}: {run.task.metric} {found.value:.4f}")
     return 0
 
 
