@@ -43,10 +43,14 @@ def read_own_again(stored: Mapping[str, Any], encoder: object) -> AnyDataset:
     given = open_given(stored["nodes"], stored["edges"])
     graphs = stored.get("graphs")
     opened: OpenTable | None = None if graphs is None else open_table(graphs, "graphs")
-    if "options" not in stored:  # then the first two columns were the ends, whatever their names
-        ends = [options.source or given.edges.names[0], options.edge_target or given.edges.names[1]]
-        options = replace(options, source=ends[0], edge_target=ends[1])
     fitted = FeatureEncoder.from_json(encoder)
+    if "options" not in stored:
+        # Then the first two columns were the ends, whatever their names, and a column of words like
+        # train and test was a feature unless it was called split.
+        ends = [options.source or given.edges.names[0], options.edge_target or given.edges.names[1]]
+        options = replace(
+            options, source=ends[0], edge_target=ends[1], features=tuple(fitted.names)
+        )
     dataset, _, _ = read_first(given, opened, options, encoder=fitted)
     return mark_reading(dataset, asked)
 
