@@ -88,7 +88,7 @@ def test_everything_is_said(data: TableData) -> None:
         "cells have leading zeros",
         "more than 300 are not one-hot",
         "'APP' and 'App'; 'Web' and 'web'",
-        "column 'note' is no feature: ",
+        "column 'note' is left out: ",
         "column 'risk_points': 6 of 5000 cells are not a number and count as missing: ",
         "missing cells (of 5000): 'last_login' ",
         "task: binary ('no', 'yes'); 44",

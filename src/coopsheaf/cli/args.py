@@ -9,6 +9,7 @@ from typing import Annotated
 import tyro
 from tyro.conf import Positional, arg
 
+from coopsheaf.cli.shared_args import File
 from coopsheaf.cli.shared_args import Set as Set
 from coopsheaf.cli.shared_args import Tables as Tables
 from coopsheaf.cli.sweep_args import Sweep as Sweep
@@ -63,11 +64,11 @@ class Evaluate:
 
     run: Positional[Path]
     """Folder of a finished run."""
-    nodes: str | None = None
+    nodes: File = None
     """Table of nodes with the target column; by default the run's own data."""
-    edges: str | None = None
+    edges: File = None
     """Table of edges."""
-    graphs: str | None = None
+    graphs: File = None
     """Table of graphs with the target column, if the run predicts whole graphs."""
     data_dir: Path | None = None
     """Folder to look for dataset files in."""
@@ -84,14 +85,14 @@ class Predict:
     """Folder of a finished run."""
     output: Annotated[Path, arg(aliases=["-o"])]
     """CSV file to write: id, predicted label, probabilities."""
-    nodes: str | None = None
+    nodes: File = None
     """Table of nodes, with the feature columns of training; by default the run's own data. - is
     standard input."""
-    edges: str | None = None
+    edges: File = None
     """Table of edges."""
-    graphs: str | None = None
+    graphs: File = None
     """Table of graphs, if the run predicts whole graphs."""
-    pairs: str | None = None
+    pairs: File = None
     """Table of pairs of nodes to score, if the run predicts links; columns as in the edge table."""
     data_dir: Path | None = None
     """Folder to look for dataset files in."""
@@ -177,9 +178,9 @@ class Explain:
     threshold: float | None = None
     """Strength below which a node counts as silent; by default a quarter of the root mean square
     (CSNN), or an action is the most frequent one (CO-GNN)."""
-    nodes: str | None = None
+    nodes: File = None
     """Table of nodes; by default the run's own data."""
-    edges: str | None = None
+    edges: File = None
     """Table of edges."""
     data_dir: Path | None = None
     """Folder to look for dataset files in."""

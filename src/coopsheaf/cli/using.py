@@ -46,7 +46,7 @@ def predict(command: args.Predict) -> int:
         raise ValueError(f"{command.run}: predicts links; give --pairs, a table of pairs to score")
     if command.pairs is not None and not links:
         raise ValueError(
-            f"{command.run}: {predicts(run)}; --pairs is for runs that predict links: leave it out"
+            f"{command.run}: {predicts(run)}; leave --pairs out, it is for runs that predict links"
         )
     dataset, _ = find_data(run, command, labelled=False)
     predictions: Predictions | LinkPredictions
