@@ -227,9 +227,8 @@ def introduce(recipe: Recipe, dataset: AnyDataset) -> None:
     else:
         size = f"{dataset.num_nodes:,} nodes, {dataset.num_edges:,} directed edges"
     show.say(f"{dataset.name}: {size}, {dataset.num_features} features, {dataset.task}")
-    show.say(
-        f"  direction {done.direction}, self-loops {done.self_loops}, features {done.features}"
-    )
+    features = done.features if recipe.data.name else "as encoded above"
+    show.say(f"  direction {done.direction}, self-loops {done.self_loops}, features {features}")
     if isinstance(dataset, LinkDataset):
         show.say(f"  {_count_links(dataset)}")
     if dataset.remark:

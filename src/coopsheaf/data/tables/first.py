@@ -81,7 +81,11 @@ def _nodes(given: GivenGraph, options: TableOptions, fixed: FeatureEncoder | Non
     table = read.nodes
     found, ignored = find_parts(table, options.split, {id, *options.target, *_named(options)})
     reader, targets = TargetReader.fit(
-        table, options.target, task=options.task, unlabelled=options.unlabelled
+        table,
+        options.target,
+        task=options.task,
+        unlabelled=options.unlabelled,
+        customary=options.unlabelled is given.unlabelled,
     )
     lonely = torch.from_numpy(read.facts.lonely) if options.isolated == "exclude" else None
     if found is None and any(mask is not None for mask in given.masks):

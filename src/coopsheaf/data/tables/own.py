@@ -27,6 +27,7 @@ from coopsheaf.data.tables.schema import TableSchema
 from coopsheaf.data.tables.targets.reader import TargetReader
 
 FILES = ("nodes", "edges", "graphs")
+SEVERAL = ("target", "features", "drop", "categorical", "text", "edge_features", "unlabelled")
 # What runs kept before there was a schema: only what had been asked for.
 OLD_OPTIONS = {
     "target", "id", "features", "categorical", "split", "source", "edge_target", "weight", "task",
@@ -86,12 +87,9 @@ def read_own_pairs(pairs: Any, schema: TableSchema, node_ids: tuple[str, ...]) -
     """``(2, k)`` numbers of the nodes of pairs, whose columns are called as those of edges."""
     opened = open_table(pairs, "pairs")
     named = (schema.source, schema.edge_target)
-    ends = (
-        named
-        if set(named) <= set(opened.names)
-        else find_ends(opened.name, opened.names, None, None)
-    )
-    return read_edges(opened, EdgeColumns(*ends), Ids(node_ids), "the nodes").edge_index
+    if not set(named) <= set(opened.names):
+        named = find_ends(opened.name, opened.names, None, None)
+    return read_edges(opened, EdgeColumns(*named), Ids(node_ids), "the nodes").edge_index
 
 
 def stored_schema(
@@ -161,16 +159,7 @@ def _stored_options(stored: Mapping[str, Any]) -> tuple[TableOptions, dict[str, 
 
 
 def _option(name: str, value: Any, default: Any) -> Any:
-    several = name in (
-        "target",
-        "features",
-        "drop",
-        "categorical",
-        "text",
-        "edge_features",
-        "unlabelled",
-    )
-    if several:
+    if name in SEVERAL:
         value = [value] if isinstance(value, str) else value
         fits = value is None or (
             isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)

@@ -47,6 +47,7 @@ TARGET_TASKS = {
     "multilabel": "several yes/no labels at once, one logit each",
     "regression": "real targets",
 }
+ABSENT = "no label is"
 LABEL_TYPES = ("text", "whole", "truth")
 AS_CLASSES = "--task multiclass would take each as a class"
 MAX_STORED = 1_000_000  # columns or classes of a stored reader
@@ -104,6 +105,7 @@ class TargetReader:
         *,
         task: str | None,
         unlabelled: Sequence[str] | None = None,
+        customary: bool = False,
     ) -> tuple[TargetReader, Targets]:
         """Read labels to train on; empty cells are to be predicted.
 
@@ -117,6 +119,8 @@ class TargetReader:
             unlabelled: the texts that mean unknown, besides empty cells. Without it the usual words
                 for missing do, and labels that may mean it (``?``, ``unknown``, -1) are an error
                 that asks.
+            customary: nobody said ``unlabelled``, it is the custom where the labels come from; then
+                it goes without saying that none of them means it.
         """
         if task is not None:
             check_choice("task", task, TARGET_TASKS)
@@ -133,7 +137,8 @@ class TargetReader:
             reader, hint = _fit_column(table, names[0], task, unlabelled)
         targets = reader.read(table)
         notes = [reader._say(targets) + (f"; {hint}" if hint and task is None else "")]
-        notes += _note_unknown(table, reader, targets.y, unlabelled)
+        found = _note_unknown(table, reader, targets.y, unlabelled)
+        notes += [note for note in found if not (customary and note.startswith(ABSENT))]
         notes += label_rules.note_similar(reader.class_names, where(table, *names))
         return reader, replace(targets, notes=tuple(notes))
 
@@ -372,7 +377,7 @@ def _note_unknown(
         if text.strip() not in found | {""} and plain_number(text) not in numbers
     ]
     if absent:
-        notes.append(f"no label is {show_list(absent)}, which was said to mean unknown")
+        notes.append(f"{ABSENT} {show_list(absent)}, which was said to mean unknown")
     return notes
 
 
