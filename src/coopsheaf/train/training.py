@@ -8,8 +8,8 @@ from typing import Any
 
 from torch_geometric.data import Data
 
-from coopsheaf.data.convert import from_data
 from coopsheaf.data.links import AnyDataset
+from coopsheaf.data.tables.load import TableData, load_tables
 from coopsheaf.train.data import load_data, whereabouts
 from coopsheaf.train.loop import EpochReport
 from coopsheaf.train.recipe import Recipe, default_recipe
@@ -18,7 +18,7 @@ from coopsheaf.train.run import Run, run_split
 
 
 def train(
-    data: str | Data | AnyDataset,
+    data: str | Data | TableData | AnyDataset,
     model: str = "csnn",
     *,
     recipe: Recipe | str | None = None,
@@ -35,9 +35,11 @@ def train(
         run.scores  # {"train": ..., "val": ..., "test": ...}
 
     Args:
-        data: the name of a dataset, a PyG ``Data`` with ``x``, ``edge_index`` and ``y`` (without
-            masks a stratified 60/20/20 split is drawn), or a dataset of this library, such as
-            :func:`~coopsheaf.data.split_links` makes of links.
+        data: the name of a dataset; what :func:`~coopsheaf.data.load_tables` returned, or a PyG
+            ``Data``, which goes through it: then the run keeps how columns were read, and
+            :func:`~coopsheaf.train.run_data` reads other graphs the same way; or a dataset of this
+            library, features as they are, such as :func:`~coopsheaf.data.split_links` makes of
+            links.
         model: a name of :func:`~coopsheaf.models.list_models`.
         recipe: settings to start from, instead of the model's recipe for this dataset: a recipe,
             the name of one or a TOML file. It names its model itself.
@@ -52,12 +54,16 @@ def train(
         *(f"{name}={_spell(value)}" for name, value in (settings or {}).items())
     )
     folder = None if data_dir is None else Path(data_dir)
-    extra = {}
+    extra: dict[str, Any] = {}
     dataset: AnyDataset
+    if isinstance(data, Data):
+        data = load_tables(data, seed=chosen.train.seed)
     if isinstance(data, str):
         dataset, extra = load_data(chosen.data, folder), whereabouts(folder)
+    elif isinstance(data, TableData):
+        dataset, extra = data.dataset, data.kept
     else:
-        dataset = from_data(data, seed=chosen.train.seed) if isinstance(data, Data) else data
+        dataset = data
     run, _ = run_split(
         chosen,
         dataset,
@@ -71,10 +77,10 @@ def train(
 
 
 def _choose(data: Any, model: str, recipe: Recipe | str | None) -> Recipe:
-    if not isinstance(data, str | Data | AnyDataset):
+    if not isinstance(data, str | Data | TableData | AnyDataset):
         raise ValueError(
-            "`data` must be the name of a dataset, a PyG Data or a dataset of this library; got "
-            f"{type(data).__name__}"
+            "`data` must be the name of a dataset, a PyG Data, a dataset of this library or what "
+            f"load_tables returned; got {type(data).__name__}"
         )
     if recipe is None:
         return recipe_for(model, data) if isinstance(data, str) else default_recipe(model)
