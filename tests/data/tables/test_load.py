@@ -177,9 +177,11 @@ def test_regression(tmp_path: Path) -> None:
 def test_repeated_edges_and_loops_are_kept_and_noted(tmp_path: Path) -> None:
     data = load(tmp_path, edges="s,t\np0,p1\np0,p1\np1,p0\np2,p2\np3,p4\n")
     assert data.dataset.num_edges == 5
-    assert "1 edges repeat earlier ones (--duplicates keep | merge)" in data.notes
-    assert "1 edges join a node to itself (--self-loops keep | remove | add)" in data.notes
-    assert "15 nodes have no edge (--isolated keep | exclude)" in data.notes
+    assert "1 edges repeat earlier ones: kept; --duplicates merge makes one of them" in data.notes
+    assert "1 edges join a node to itself: kept; --self-loops remove takes them out" in data.notes
+    assert (
+        "15 nodes have no edge: kept; --isolated exclude leaves them out of the split" in data.notes
+    )
     assert any(
         "75.0% of the edges between different nodes have their reverse" in n for n in data.notes
     )

@@ -81,14 +81,6 @@ def read_graph(
     edges = read_edges(given.edges, columns, ids, nodes.name)
     notes += edges.notes
     facts = edge_facts(edges.edge_index, len(ids))
-    if facts.repeated:
-        notes.append(f"{facts.repeated} edges repeat earlier ones (--duplicates keep | merge)")
-    if facts.loops:
-        notes.append(
-            f"{facts.loops} edges join a node to itself (--self-loops keep | remove | add)"
-        )
-    if facts.lonely.any():
-        notes.append(f"{facts.lonely.sum()} nodes have no edge (--isolated keep | exclude)")
     return ReadGraph(
         name=_name(given.nodes),
         nodes=nodes,
@@ -99,6 +91,36 @@ def read_graph(
         checksum=_checksum(given.nodes, given.edges),
         facts=facts,
     )
+
+
+_ODDITIES = {
+    "duplicates": ("edges repeat earlier ones", "--duplicates merge makes one of them"),
+    "self_loops": ("edges join a node to itself", "--self-loops remove takes them out"),
+    "isolated": ("nodes have no edge", "--isolated exclude leaves them out of the split"),
+}
+_DONE = {
+    "keep": "kept",
+    "merge": "merged",
+    "remove": "taken out",
+    "add": "kept, and every other node gets one",
+    "exclude": "in no part of the split",
+}
+
+
+def say_oddities(facts: EdgeFacts, how: dict[str, str], *, hints: bool = True) -> list[str]:
+    """What is unusual about the edges, and what is done about it.
+
+    Args:
+        how: what is done, by the names of the options.
+        hints: say what else could be done.
+    """
+    found = (facts.repeated, facts.loops, int(facts.lonely.sum()))
+    notes = []
+    for count, (name, (what, hint)) in zip(found, _ODDITIES.items(), strict=True):
+        done = _DONE[how[name]] + (f"; {hint}" if hints and how[name] == "keep" else "")
+        if count:
+            notes.append(f"{count} {what}: {done}")
+    return notes
 
 
 def edge_attributes(

@@ -20,6 +20,7 @@ from coopsheaf.data.tables.assemble import (
     nodes_dataset,
     read_graph,
     say_graph,
+    say_oddities,
 )
 from coopsheaf.data.tables.columns.encoding import FeatureEncoder
 from coopsheaf.data.tables.edges import EdgeColumns, edge_times, refuse_data_as_header
@@ -30,7 +31,7 @@ from coopsheaf.data.tables.graph_tables import (
     refuse_between,
 )
 from coopsheaf.data.tables.leaks import find_leaks
-from coopsheaf.data.tables.options import TableOptions
+from coopsheaf.data.tables.options import EDGE_OPTIONS, TableOptions
 from coopsheaf.data.tables.parts import (
     SPLIT_NAMES,
     find_parts,
@@ -252,6 +253,7 @@ def _read(
     table = given.nodes.read(wanted)
     columns = _edge_columns(given, options, graph)
     read = read_graph(given, table, id, columns, options.weight, notes, graph)
+    notes += say_oddities(read.facts, {name: getattr(options, name) for name in EDGE_OPTIONS})
     ends = (columns.source, columns.target)
     if options.source is None and options.edge_target is None:
         refuse_data_as_header(given.edges, ends, read.ids, table.name)

@@ -17,6 +17,7 @@ from coopsheaf.data.tables.assemble import (
     nodes_dataset,
     read_graph,
     say_graph,
+    say_oddities,
 )
 from coopsheaf.data.tables.edges import EdgeColumns
 from coopsheaf.data.tables.graph_tables import graph_like, read_graph_rows, refuse_between
@@ -127,6 +128,8 @@ def _read(given: GivenGraph, schema: TableSchema, notes: list[str], labelled: bo
     ends = (schema.source, schema.edge_target)
     columns = EdgeColumns(*ends, graph=within, numbers=numbers, features=schema.edge_features)
     read = read_graph(given, table, schema.id, columns, schema.weight, notes, schema.graph)
+    how = {"duplicates": schema.duplicates, "self_loops": schema.self_loops, "isolated": "keep"}
+    notes += say_oddities(read.facts, how, hints=False)
     said = say_ends(ends, columns.names, given.edges.names, schema.id, hint="")
     notes.append(said)
     return read

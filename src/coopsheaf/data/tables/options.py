@@ -22,6 +22,8 @@ DUPLICATES = {
 }
 ISOLATED = {"keep": "as they are", "exclude": "in no part of the split"}
 
+EDGE_OPTIONS = ("duplicates", "self_loops", "isolated")
+
 
 @dataclass(frozen=True)
 class TableOptions:

@@ -67,7 +67,7 @@ def test_undirected_and_parallel_edges() -> None:
     graph.add_edge(0, 1, trust=2.0)
     graph = nx.compose(graph, graph)
     data = load_tables(graph, target="role", weight="trust", duplicates="merge")
-    assert "1 edges repeat earlier ones (--duplicates keep | merge)" in data.notes
+    assert "1 edges repeat earlier ones: kept; --duplicates merge makes one of them" in data.notes
     assert data.dataset.edge_weight.max() == 2.5
 
 
@@ -76,7 +76,10 @@ def test_no_edges_are_no_mistake_in_a_graph() -> None:
     graph.clear_edges()
     data = load_tables(graph, target="role")
     assert data.dataset.num_edges == 0
-    assert f"{N} nodes have no edge (--isolated keep | exclude)" in data.notes
+    assert (
+        f"{N} nodes have no edge: kept; --isolated exclude leaves them out of the split"
+        in data.notes
+    )
 
 
 def test_a_graph_has_its_own_edges() -> None:
