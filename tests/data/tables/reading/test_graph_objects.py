@@ -67,7 +67,7 @@ def test_undirected_and_parallel_edges() -> None:
     graph.add_edge(0, 1, trust=2.0)
     graph = nx.compose(graph, graph)
     data = load_tables(graph, target="role", weight="trust", duplicates="merge")
-    assert "1 edges repeat earlier ones: kept; --duplicates merge makes one of them" in data.notes
+    assert "1 edges repeat earlier ones: merged" in data.notes
     assert data.dataset.edge_weight.max() == 2.5
 
 
