@@ -121,6 +121,10 @@ def imported_by(path: Path) -> set[str]:
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module.partition(".")[0])
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "load_extra":
+            name = node.args[0]
+            assert isinstance(name, ast.Constant), "an extra is loaded by its name"
+            found.add(str(name.value).partition(".")[0])
     found -= {*sys.stdlib_module_names, "coopsheaf", "tomllib"}
     return {DISTRIBUTIONS.get(name, name) for name in found}
 

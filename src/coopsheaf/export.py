@@ -295,10 +295,9 @@ def _write_pt2(program: ExportedProgram, about: dict[str, Any]) -> tuple[bytes, 
 
 
 def _write_onnx(program: ExportedProgram, about: dict[str, Any]) -> tuple[bytes, _Call]:
-    onnxruntime, _ = (  # torch.onnx asks for the other one
-        load_extra(name, "an .onnx file needs", "; a .pt2 file needs nothing")
-        for name in ("onnxruntime", "onnxscript")
-    )
+    why = ("an .onnx file needs", "; a .pt2 file needs nothing")
+    onnxruntime = load_extra("onnxruntime", *why)
+    load_extra("onnxscript", *why)  # torch.onnx asks for it
     names = [*about["inputs"]]
     try:
         with _quiet(), torch.no_grad():
