@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import random
@@ -143,6 +144,21 @@ def mutate_json(rng: random.Random, data: bytes) -> bytes:
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         value = mutate_value(rng, value)
     return json.dumps(value).encode()
+
+
+def mutate_estimator(rng: random.Random, data: bytes) -> bytes:
+    """Mostly what ``run.json`` says of an estimator, which is a small part of it."""
+    if rng.random() < 0.3:
+        return mutate_json(rng, data)
+    info = json.loads(data)
+    for _ in range(rng.choice((1, 1, 2))):
+        info["estimator"] = mutate_value(rng, info["estimator"])
+    return json.dumps(info).encode()
+
+
+def mutate_gz(rng: random.Random, data: bytes) -> bytes:
+    """The text inside of a compressed file that is whole."""
+    return gzip.compress(mutate_text(rng, gzip.decompress(data)), 1, mtime=0)
 
 
 def mutate_json_lines(rng: random.Random, data: bytes) -> bytes:

@@ -185,6 +185,72 @@ def test_saved_and_loaded_it_is_the_same(kind, task, tmp_path: Path) -> None:
     assert repr(kind.load(str(tmp_path / "again"))) == repr(model)
 
 
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"estimator": 7}, "estimator must be an object; got 7"),
+        ({"estimator": {}}, "it lacks 'name'"),
+        ({"estimator": {"name": ["CSNNClassifier"]}}, r"estimator\.name must be text"),
+        ({"estimator": {"name": "x" * 5000}}, r"must hold a CSNNClassifier; got xxx"),
+        ({"estimator": {"name": "CSNNClassifier", "magic": 1}}, "has 'magic', which is no setting"),
+        ({"estimator": {"name": "CSNNClassifier", "self": 1}}, "has 'self', which is no setting"),
+        ({"epochs": "many"}, "epochs must be a whole number of at least .*, or null; got 'many'"),
+        ({"lr": [0.1]}, "lr must be a finite number, or null; got a list of 1"),
+        ({"lr": True}, "lr must be a finite number, or null; got True"),
+        ({"seed": None}, "seed must be a whole number"),
+        ({"seed": 10**400}, "seed must be a whole number .* got a whole number of many digits"),
+        ({"class_weights": 1}, "class_weights must be true or false; got 1"),
+        ({"learner": {}}, "learner must be text"),
+        ({"task": "binary"}, "out_channels must be 1 for task binary; got 3"),
+        ({"level": "graph"}, "a CSNNClassifier must be a csnn for binary or multiclass of nodes"),
+    ],
+)
+def test_a_forged_estimator_is_one_line(
+    change: dict, rule: str, fitted: CSNNClassifier, tmp_path: Path
+) -> None:
+    fitted.save(tmp_path / "model")
+    path = tmp_path / "model/run.json"
+    info = json.loads(path.read_text())
+    whole = change.keys() <= info.keys() - {"seed"}
+    path.write_text(json.dumps(info | change if whole else info | {"estimator": info["estimator"] | change}))  # fmt: skip
+    with pytest.raises(ValueError, match=rule) as caught:
+        CSNNClassifier.load(tmp_path / "model")
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_a_classifier_that_calls_itself_a_regressor(fitted: CSNNClassifier, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "model")
+    path = tmp_path / "model/run.json"
+    path.write_text(path.read_text().replace('"CSNNClassifier"', '"CSNNRegressor"'))
+    with pytest.raises(ValueError, match="CSNNRegressor must be a csnn for regression of nodes"):
+        CSNNRegressor.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"class_names": ["0", "1"]}, "the classes of the run, multiclass with 3; they have multiclass with 2"),
+        ({"class_names": ["0", "1", "5"]}, "they have multiclass with 3 others"),
+        ({"class_names": ["0", "1", "9" * 30]}, "classes that go with it"),
+        ({"class_names": ["0", "1", "x"]}, "classes that go with it"),
+        ({"task": "multilabel"}, "classes that go with it"),
+        ({"label_type": "truth"}, "classes that go with it"),
+    ],
+)  # fmt: skip
+def test_forged_classes_are_one_line(
+    change: dict, rule: str, fitted: CSNNClassifier, tmp_path: Path
+) -> None:
+    fitted.save(tmp_path / "model")
+    path = tmp_path / "model/run.json"
+    info = json.loads(path.read_text())
+    info["tables"]["targets"] |= change
+    path.write_text(json.dumps(info))
+    with pytest.raises(ValueError, match=rule) as caught:
+        CSNNClassifier.load(tmp_path / "model")
+    assert "\n" not in str(caught.value)
+
+
 def test_other_folders_are_refused(fitted: CSNNClassifier, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not a run"):
         CSNNClassifier.load(tmp_path)

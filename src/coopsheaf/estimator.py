@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from coopsheaf.data.links import AnyDataset
 from coopsheaf.data.tables.load import load_tables, read_tables_like
 from coopsheaf.data.tables.schema import TableSchema
 from coopsheaf.predictions import Predictions, node_outputs, predict, score
+from coopsheaf.schema import brief_text, find_fault, keys, of_hint, unknown_keys
 from coopsheaf.train.data import table_schema
 from coopsheaf.train.loop import EpochReport
 from coopsheaf.train.recipe import Recipe, default_recipe
@@ -164,17 +165,40 @@ class _Estimator:
     def load(cls, folder: str | Path) -> Self:
         """Read a model that :meth:`save` wrote; nothing in it is executed."""
         run = load_run(Path(folder))
-        settings = dict(run.info.get("estimator", {}))
+        try:
+            estimator = cls(**cls._stored_settings(run.info))
+            estimator.run_, estimator.notes_ = run, ()
+            estimator.schema_ = table_schema(run) if run.info.get("tables") else None
+            estimator.classes_ = estimator._classes(None)
+            estimator.scores_ = read_result(run.info).scores
+        except ValueError as error:
+            raise ValueError(f"{folder}: {error}") from None
+        return estimator
+
+    @classmethod
+    def _stored_settings(cls, info: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings that ``run.json`` holds, which anybody may have written."""
+        settings = dict(info.get("estimator", {}))
         name = settings.pop("name", None)
         if name != cls.__name__:
-            raise ValueError(f"{folder}: must hold a {cls.__name__}; got {name or 'another run'}")
+            raise ValueError(
+                f"must hold a {cls.__name__}; got {brief_text(name or 'another run', 60)}"
+            )
+        found = (info["model"], info["level"], info["task"])
+        if found not in {("csnn", "node", task) for task in cls._tasks}:
+            raise ValueError(
+                f"a {cls.__name__} must be a csnn for {' or '.join(cls._tasks)} of nodes; this is "
+                f"a {found[0]} for {found[2]}, level {found[1]}"
+            )
         settings.pop("classes", None)  # of earlier versions
-        estimator = cls(**settings)
-        estimator.run_, estimator.notes_ = run, ()
-        estimator.schema_ = table_schema(run) if "tables" in run.info else None
-        estimator.classes_ = estimator._classes(None)
-        estimator.scores_ = read_result(run.info).scores
-        return estimator
+        if unknown := unknown_keys(settings, cls._names()):
+            raise ValueError(f"estimator in run.json has {unknown[0]}, which is no setting")
+        # Those that a class of the user's own adds are its own business.
+        hints = get_type_hints(_Estimator.__init__)
+        kinds = {name: of_hint(hints[name]) for name in settings if name in hints}
+        if fault := find_fault(settings, keys({}, kinds)):
+            raise ValueError(f"estimator in run.json: {fault}")
+        return settings
 
     def _checked(self, dataset: AnyDataset) -> NodeDataset:
         if not isinstance(dataset, NodeDataset) or dataset.task not in self._tasks:

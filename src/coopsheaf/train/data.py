@@ -160,6 +160,13 @@ def table_schema(run: Run) -> TableSchema:
             f"run.json: its encoder must make {wanted} features, as many as the network takes; it "
             f"makes {found}"
         )
+    classes = schema.targets.class_names if schema.targets is not None else ()
+    if (schema.task, classes) != (run.task.kind, run.class_names):
+        raise CheckpointError(
+            f"run.json: its tables must have the task and the classes of the run, {run.task.kind} "
+            f"with {len(run.class_names)}; they have {schema.task} with {len(classes)}"
+            + (" others" if len(classes) == len(run.class_names) else "")
+        )
     return schema
 
 

@@ -88,7 +88,7 @@ OPTIONAL: dict[str, Kind] = {
     "data_dir": or_null(text),
     "encoder": an_object,  # `FeatureEncoder.from_json` reads it
     "tables": or_null(an_object),
-    "estimator": an_object,
+    "estimator": keys({"name": text}),  # its settings are checked by `load` of the estimator
 }
 
 # Of a fit under way: `state.safetensors`. Its JSON may have NaN and infinities.
