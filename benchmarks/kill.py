@@ -39,8 +39,9 @@ from coopsheaf.train.run import read_result, read_run_info, run_split
 sys.path.insert(0, str(Path(__file__).parent))
 
 import kill_commands
+import kill_server
 
-WHAT = ["loop", *kill_commands.COMMANDS, "torchrun", "writers"]
+WHAT = ["loop", *kill_commands.COMMANDS, "torchrun", "postgres", "writers"]
 EPOCHS = 150
 SHORTEST, LONGEST = 0.05, 1.0  # seconds from the start of a process to its end
 
@@ -158,6 +159,8 @@ def main() -> None:
                 wrong += kill_commands.four_writers(work)
             elif what == "torchrun":
                 wrong += kill_commands.kill_rank(args.kills, args.seed, work)
+            elif what == "postgres":
+                wrong += kill_server.kill_server(args.kills, args.seed, work)
             elif what == "import" and not os.environ.get("COOPSHEAF_DATA"):
                 report("import: left out; it needs published files, in $COOPSHEAF_DATA")
             else:

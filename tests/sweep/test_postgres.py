@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import shutil
-import socket
-import subprocess
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cli.program import Program
+from postgres import PROGRAMS, QUOTED, Postgres
 from published import REAL_DATA, needs_real_data
 from sweep.homes import HomeLaws, queue
 from sweep.sweeps import Trainer, closeness, kill_one, plan
@@ -29,54 +24,16 @@ from coopsheaf.train.recipes import load_recipe
 
 psycopg = pytest.importorskip("psycopg", reason="no driver: pip install 'psycopg[binary]'")
 
-PASSWORD = "a secret: @/%"
-_QUOTED = "a%20secret%3A%20%40%2F%25"
-
-
-def find_programs() -> Path | None:
-    """The newest server on this machine."""
-    found = shutil.which("initdb")
-    folders = [Path(found).parent] if found else []
-    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name))  # fmt: skip
-    return next((path for path in reversed(folders) if (path / "initdb").exists()), None)
-
-
-PROGRAMS = find_programs()
 pytestmark = pytest.mark.skipif(
     PROGRAMS is None, reason="no PostgreSQL server on this machine: apt-get install postgresql"
 )
 
 
-def program(name: str, *words: str) -> None:
-    """Run a program of PostgreSQL, which refuses to run as root."""
-    assert PROGRAMS is not None
-    options: dict[str, Any] = {"user": "postgres", "group": "postgres", "extra_groups": ()} if os.getuid() == 0 else {}  # fmt: skip
-    done = subprocess.run([PROGRAMS / name, *words], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, **options)  # fmt: skip
-    assert done.returncode == 0, done.stdout
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """The address of a server of our own, at a port of this machine only."""
-    folder = Path(tempfile.mkdtemp(prefix="coopsheaf-postgres-"))
-    secret, data = folder / "password", folder / "data"
-    secret.write_text(PASSWORD)
-    if os.getuid() == 0:
-        for path in (folder, secret):
-            shutil.chown(path, "postgres", "postgres")
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-    try:
-        program("initdb", "-D", str(data), "-U", "sweeper", "-A", "scram-sha-256", f"--pwfile={secret}", "-E", "UTF8", "--locale=C", "--no-sync")  # fmt: skip
-        settings = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories={folder} -c fsync=off"
-        program("pg_ctl", "start", "-w", "-D", str(data), "-l", str(folder / "log"), "-o", settings)
-        try:
-            yield f"postgresql://sweeper:{_QUOTED}@127.0.0.1:{port}/postgres"
-        finally:
-            program("pg_ctl", "stop", "-m", "immediate", "-D", str(data))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    """The address of a server of our own."""
+    with Postgres() as running:
+        yield running.address()
 
 
 @pytest.fixture
@@ -139,7 +96,7 @@ def test_two_machines_share_a_sweep(server: str, tmp_path: Path, monkeypatch: py
 
 
 def test_the_password_is_not_shown(server: str, tmp_path: Path) -> None:
-    wrong = server.replace(_QUOTED, "guessed")
+    wrong = server.replace(QUOTED, "guessed")
     with pytest.raises(StorageError, match="password authentication failed") as caught:
         Sweep(plan(tmp_path), tmp_path / "sweep", check_storage(wrong))
     assert "guessed" not in str(caught.value)

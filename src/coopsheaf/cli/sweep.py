@@ -23,6 +23,7 @@ from coopsheaf.train.records import spell_splits
 
 _POLL_SECONDS = 0.3
 _DEFAULT_SPLITS = 3
+_GO_ON = ". No finished trial is lost: the same command goes on"
 
 
 def sweep(command: args.Sweep) -> int:
@@ -43,7 +44,7 @@ def sweep(command: args.Sweep) -> int:
     options = {"sampler": command.sampler, "seed": command.seed, "prune": command.prune}
     plan = make_plan(recipe, space, dataset, splits, **options)
     out = command.out or Path("sweeps") / f"{recipe.model_name}-{dataset.name}"
-    with as_storage_error(storage), Sweep(plan, out.resolve(), storage) as search:
+    with as_storage_error(storage, _GO_ON), Sweep(plan, out.resolve(), storage) as search:
         trials = search.grow(command.trials)
         training.introduce(recipe, dataset)
         _introduce(plan, out, trials, command)

@@ -199,8 +199,13 @@ def masked(url: str) -> str:
 
 
 @contextmanager
-def as_storage_error(url: str | None) -> Iterator[None]:
-    """Make one line of what goes wrong with a database; nothing, of a journal."""
+def as_storage_error(url: str | None, advice: str = "") -> Iterator[None]:
+    """Make one line of what goes wrong with a database; nothing, of a journal.
+
+    Args:
+        url: of the database.
+        advice: the end of the line.
+    """
     if url is None:
         yield
         return
@@ -212,7 +217,7 @@ def as_storage_error(url: str | None) -> Iterator[None]:
     except (SQLAlchemyError, StorageInternalError) as error:
         cause = getattr(error, "orig", None) or error.__cause__ or error
         reason = masked(" ".join(str(cause).split()))
-        raise StorageError(f"{masked(url)}: cannot be used ({reason})") from None
+        raise StorageError(f"{masked(url)}: cannot be used ({reason}){advice}") from None
 
 
 def make_home(folder: Path, storage: str | None, name: str) -> Home:
