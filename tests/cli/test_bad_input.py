@@ -471,11 +471,11 @@ def test_a_disk_that_fills_up_leaves_the_previous_state(
 
 @pytest.fixture
 def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 64 kB, where the system lets us have one."""
+    """A disk of 96 kB, where the system lets us have one."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = shutil.which("mount")
-    words = [str(mount), "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    words = [str(mount), "-t", "tmpfs", "-o", "size=96k", "tmpfs", str(folder)]
     if mount is None or subprocess.run(words, capture_output=True).returncode != 0:
         pytest.skip("needs the right to mount a small disk")
     yield folder

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from cli.program import SMALL, Program
 
+from coopsheaf.train.checkpoint import load_tensors, save_tensors
 from coopsheaf.train.run import load_run
 
 Rows = list[dict[str, object]]
@@ -278,6 +279,9 @@ def test_runs_of_former_versions(program: Program) -> None:
     whole = hashlib.sha256(sums.encode()).hexdigest()
     text = json.dumps([whole, asked], sort_keys=True)
     info |= {"tables": files | asked, "dataset_checksum": hashlib.sha256(text.encode()).hexdigest()}
+    info["identity"] = info["identity"].rpartition("/")[0] + f"/{info['dataset_checksum']}"
+    tensors, _ = load_tensors(Path("run/model.safetensors"))
+    save_tensors(Path("run/model.safetensors"), tensors, {"identity": info["identity"]})
     Path("run/run.json").write_text(json.dumps(info))
     scores_are_found_again(program)
     before = read()
@@ -321,8 +325,8 @@ def test_a_pipe_and_standard_input(program: Program) -> None:
     assert read("run.csv") == read("files.csv")
     error = program("evaluate", "run").error
     assert error == (
-        "the nodes of this run came from a pipe or from memory and cannot be read again: give the "
-        "tables with --nodes and --edges"
+        "the tables that this run was trained on came through a pipe or from memory; give them "
+        "with --nodes and --edges"
     )
 
 

@@ -273,8 +273,8 @@ def _edge_columns(given: GivenGraph, options: TableOptions, graph: str | None) -
     for role, name in (
         ("the source of the edges", options.source),
         ("the target of the edges", options.edge_target),
-        ("the weight of edges", options.weight),
-        ("the time of edges", options.time),
+        ("the edge weight", options.weight),
+        ("the edge time", options.time),
     ):
         opened.check([] if name is None else [name], role)
     opened.check(options.edge_features, "a feature of edges")

@@ -45,15 +45,19 @@ def test_texts_that_end_outside_of_the_file(tmp_path: Path) -> None:
         load_tables(nodes, edges, target="label")
 
 
-@pytest.mark.parametrize("options", [{}, {"weight": "w"}, {"edge_features": ["w"]}])
-def test_lists_where_each_edge_needs_one_value(tmp_path: Path, options: dict[str, str]) -> None:
+def test_lists_where_each_edge_needs_one_value(tmp_path: Path) -> None:
     lists = pa.array([[1.0, 2.0]] * 20)
-    columns = EDGES | ({"w": lists} if options else {"target": lists})
     nodes = write(tmp_path / "nodes.arrow", NODES)
-    edges = write(tmp_path / "edges.arrow", columns)
-    name = "w" if options else "target"
-    with pytest.raises(DataError, match=rf"has no column '{name}' .* '{name}\[0\]'"):
-        load_tables(nodes, edges, target="label", **options)
+    edges = write(tmp_path / "edges.arrow", EDGES | {"w": lists})
+    with pytest.raises(DataError, match=r"has no column 'w' .* 'w\[0\]'"):
+        load_tables(nodes, edges, target="label", weight="w")
+    features = load_tables(nodes, edges, target="label", edge_features=["w"]).dataset.edge_attr
+    assert features.shape == (20, 2)
+    edges = write(tmp_path / "edges.arrow", EDGES | {"target": lists})
+    with pytest.raises(
+        DataError, match=r"may be any of 'target\[0\]', 'target\[1\]': give --edge-"
+    ):
+        load_tables(nodes, edges, target="label")
 
 
 def test_a_header_of_another_encoding(tmp_path: Path) -> None:
