@@ -7,9 +7,12 @@ end it is compared bit for bit with a run that nobody disturbed, and the next on
     python benchmarks/kill.py --kills 100 --seed 0
     python benchmarks/kill.py --kills 125 --what loop predict pack sweep
     python benchmarks/kill.py --kills 100 --what all
+    python benchmarks/kill.py --kills 50 --what train bench sweep torchrun --signals TERM HUP
 
 ``loop`` is that; the other names are commands of the program (``kill_commands.py``), ``torchrun``
-kills one process of a job of two, ``writers`` lets four processes append to one file.
+kills one process of a job of two, ``postgres`` stops the server of a sweep (``kill_server.py``),
+``writers`` lets four processes append to one file. With ``--signals`` commands are asked to end
+(``endings.py``): then the last finished epoch must have been saved, too.
 
 ``README.md`` beside this file has the protocol and the results.
 """
@@ -40,6 +43,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import kill_commands
 import kill_server
+from endings import SIGNALS
 
 WHAT = ["loop", *kill_commands.COMMANDS, "torchrun", "postgres", "writers"]
 EPOCHS = 150
@@ -98,6 +102,13 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("--kills", type=positive, default=100, help="of each; default: 100")
     parser.add_argument(
         "--what", nargs="+", choices=[*WHAT, "all"], default=["loop"], help="default: loop"
+    )
+    parser.add_argument(
+        "--signals",
+        nargs="+",
+        choices=list(SIGNALS),
+        default=["KILL"],
+        help="one of them ends a process: commands and torchrun; default: KILL",
     )
     parser.add_argument("--seed", type=int, default=0, help="of the moments; default: 0")
     return parser.parse_args()
@@ -158,13 +169,13 @@ def main() -> None:
             elif what == "writers":
                 wrong += kill_commands.four_writers(work)
             elif what == "torchrun":
-                wrong += kill_commands.kill_rank(args.kills, args.seed, work)
+                wrong += kill_commands.kill_rank(args.kills, args.seed, work, args.signals)
             elif what == "postgres":
                 wrong += kill_server.kill_server(args.kills, args.seed, work)
             elif what == "import" and not os.environ.get("COOPSHEAF_DATA"):
                 report("import: left out; it needs published files, in $COOPSHEAF_DATA")
             else:
-                wrong += kill_commands.kill_command(what, args.kills, args.seed, work)
+                wrong += kill_commands.kill_command(what, args.kills, args.seed, work, args.signals)
     sys.exit(1 if wrong else 0)
 
 

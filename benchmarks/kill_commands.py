@@ -10,18 +10,19 @@ Used by ``kill.py``.
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import os
 import random
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,11 @@ from coopsheaf.files import append_line
 from coopsheaf.train.run import load_run
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parent))
 
+import endings
 from cli.program import call_in, write_tables
+from endings import SIGNALS
 
 SMALL = (
     "--set",
@@ -81,6 +85,16 @@ def call(folder: Path, words: tuple[str, ...]) -> None:
     os.setpgid(0, 0)
     environment = {"XDG_CACHE_HOME": str(folder / "cache"), "COOPSHEAF_DATA": ""}
     call_in(folder, words, environment, threads=1)
+
+
+def warm_context() -> ForkServerContext:
+    """Where processes start at once, because everything is imported: times are of the work."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOAD)
+    process = context.Process(target=int)
+    process.start()
+    process.join()
+    return context
 
 
 def finish(folder: Path, *words: str) -> None:
@@ -248,11 +262,11 @@ def left_over(folder: Path) -> list[str]:
     return [str(path.relative_to(folder)) for path in paths]
 
 
-def kill_command(name: str, kills: int, seed: int, work: Path) -> list[str]:
-    """Kill one command so many times; returns what was wrong, after printing a verdict."""
-    command, rng = COMMANDS[name], random.Random(f"{seed}/{name}")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOAD)
+def kill_command(
+    name: str, kills: int, seed: int, work: Path, signals: Sequence[str] = ("KILL",)
+) -> list[str]:
+    """End one command so many times; returns what was wrong, after printing a verdict."""
+    command, rng, context = COMMANDS[name], random.Random(f"{seed}/{name}"), warm_context()
     origin = work / f"{name}-inputs"
     origin.mkdir(parents=True)
     command.prepare(origin)
@@ -264,19 +278,21 @@ def kill_command(name: str, kills: int, seed: int, work: Path) -> list[str]:
     duration = time.monotonic() - start
     expected = contents(folder, command.outputs)
     shutil.rmtree(folder)
-    done = drafts = ended = 0
+    done = drafts = ended = saved = 0
     while done < kills:
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(origin, folder)
         words = command.words
         for _ in range(rng.choice((1, 1, 2, 4))):
+            started = time.time()
             process = context.Process(target=call, args=(folder, words))
             process.start()
             process.join(rng.uniform(0.0, 1.1 * duration))
             if not process.is_alive():
                 break
-            kill_group(process.pid)
-            process.join()
+            faults = endings.end(process, SIGNALS[rng.choice(signals)], folder, started)
+            wrong += [f"{name}, kill {done + 1}: {fault}" for fault in faults]
+            saved += process.exitcode is not None and process.exitcode > 128
             done += 1
             drafts += bool(left_over(folder))
             words = once_more(command, folder)
@@ -294,8 +310,9 @@ def kill_command(name: str, kills: int, seed: int, work: Path) -> list[str]:
         wrong += [f"{name}, after kill {done}: {path} is left over" for path in left_over(folder)]
     shutil.rmtree(folder, ignore_errors=True)
     print(
-        f"{name}: {'WRONG' if wrong else 'the same'}: {done} kills ({drafts} left a draft, which "
-        f"the next call removed) over {ended} endings of {duration:.1f} s",
+        f"{name}: {'WRONG' if wrong else 'the same'}: {done} kills by {', '.join(signals)} "
+        f"({drafts} left a draft, which the next call removed; {saved} saved their state) over "
+        f"{ended} endings of {duration:.1f} s",
         flush=True,
     )
     print("".join(f"  {line}\n" for line in wrong), end="", flush=True)
@@ -305,15 +322,6 @@ def kill_command(name: str, kills: int, seed: int, work: Path) -> list[str]:
 def once_more(command: Command, folder: Path) -> tuple[str, ...]:
     """The words that go on where the command was, if it had come to announce itself."""
     return (*command.words, *(command.again if (folder / "run/run.json").exists() else ()))
-
-
-def kill_group(pid: int | None) -> None:
-    """End a process and what it has started."""
-    assert pid is not None
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:  # not a group of its own yet
-        os.kill(pid, signal.SIGKILL)
 
 
 def write_lines(path: Path, writer: int, count: int) -> None:
@@ -339,8 +347,11 @@ def four_writers(work: Path, count: int = 2500) -> list[str]:
     return [] if whole else [f"writers: {len(found)} lines, {len(pairs)} different, of {4 * count}"]
 
 
-def kill_rank(kills: int, seed: int, work: Path) -> list[str]:
-    """Kill one of two processes under torchrun, resume, and compare with a quiet job."""
+def kill_rank(kills: int, seed: int, work: Path, signals: Sequence[str] = ("KILL",)) -> list[str]:
+    """End one of two processes under torchrun, resume, and compare with a quiet job.
+
+    What asks for the end is sent to torchrun as often, which passes it on.
+    """
     batches = ("batch.kind=clusters", "batch.parts=4", "batch.size=2", "train.patience=0")
     words = ("train", *OWN, "--epochs", "30", "--out", "run")
     words += tuple(word for text in batches for word in ("--set", text))
@@ -349,23 +360,34 @@ def kill_rank(kills: int, seed: int, work: Path) -> list[str]:
     start = time.monotonic()
     if torchrun(folder, *words).wait():
         raise SystemExit("error: the quiet job failed")
-    duration = time.monotonic() - start
+    duration, saved = time.monotonic() - start, 0
     expected = contents(folder, ("run/*", "results/*"))
     for done in range(1, kills + 1):
         shutil.rmtree(folder)
         tables(folder)
-        job = torchrun(folder, *words)
+        number, job = SIGNALS[rng.choice(signals)], torchrun(folder, *words)
         time.sleep(rng.uniform(0.3, 1.0) * duration)
         found = subprocess.run(["pgrep", "-P", str(job.pid)], capture_output=True, text=True)
         ranks = [int(pid) for pid in found.stdout.split()]
+        alone = number == SIGNALS["KILL"] or rng.random() < 0.5
         with suppress(ProcessLookupError):
-            os.kill(rng.choice(ranks or [job.pid]), signal.SIGKILL)
+            os.kill(rng.choice(ranks or [job.pid]) if alone else job.pid, number)
         job.wait()
+        epochs = endings.saved_epochs(folder)
+        saved += bool(epochs)
+        if number != SIGNALS["KILL"]:
+            faults = endings.lost_epochs(folder, epochs, math.inf)
+            wrong += [f"torchrun, kill {done}: {fault}" for fault in faults]
         resume = ("--resume",) if (folder / "run/run.json").exists() else ()
         code = torchrun(folder, *words, *resume).wait()
         if code or contents(folder, ("run/*", "results/*")) != expected or left_over(folder):
             wrong.append(f"torchrun, kill {done}: exit code {code}, or another end")
-    print(f"torchrun: {'WRONG' if wrong else 'the same'}: {kills} ranks killed", flush=True)
+    print(
+        f"torchrun: {'WRONG' if wrong else 'the same'}: {kills} jobs ended by "
+        f"{', '.join(signals)} ({saved} saved their state)",
+        flush=True,
+    )
+    print("".join(f"  {line}\n" for line in wrong), end="", flush=True)
     return wrong
 
 

@@ -8,14 +8,13 @@ and the records must be those of a sweep that nobody disturbed. Used by ``kill.p
 
 from __future__ import annotations
 
-import multiprocessing
 import random
 import shutil
 import sys
 import time
 from pathlib import Path
 
-from kill_commands import COMMANDS, PRELOAD, call, contents, finish, left_over, searched
+from kill_commands import COMMANDS, call, contents, finish, left_over, searched, warm_context
 
 from coopsheaf.sweep.plan import load_plan
 from coopsheaf.sweep.search import Sweep
@@ -36,9 +35,8 @@ def kill_server(kills: int, seed: int, work: Path) -> list[str]:
         return []
     import psycopg
 
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOAD)
-    rng, folder, wrong = random.Random(f"{seed}/postgres"), work / "postgres", list[str]()
+    context, wrong = warm_context(), list[str]()
+    rng, folder = random.Random(f"{seed}/postgres"), work / "postgres"
     outputs = COMMANDS["sweep"].outputs
     with Postgres() as server:
 

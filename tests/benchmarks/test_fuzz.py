@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -25,24 +26,24 @@ def fuzzer(tmp_path_factory: pytest.TempPathFactory) -> fuzz.Fuzzer:
 
 
 def test_nothing_but_errors_of_one_line(fuzzer: fuzz.Fuzzer) -> None:
-    for case in range(400):
-        fuzzer.run(case)
+    """As many cases as fit into 25 seconds; always the same ones first."""
+    fuzzer.run(range(10_000), seconds=25)
     assert not fuzzer.failures, fuzzer.failures
-    assert set(fuzzer.count) == set(fuzz.TARGETS)
+    assert {ending.kind for ending in fuzzer.endings} == set(fuzz.TARGETS)
 
 
-def test_a_process_is_watched(fuzzer: fuzz.Fuzzer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_is_watched(fuzzer: fuzz.Fuzzer, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = fuzzer.fresh("records")
-    assert fuzz.process_fault(fuzz.TARGETS["records"], folder) is None
+    signature, _, seconds, peak = fuzz.run_command(fuzz.TARGETS["records"], folder)
+    assert (signature, seconds > 0, peak > 2**20) == ("", True, True)
     monkeypatch.setattr(fuzz.sys, "executable", "/bin/false")
-    fault = fuzz.process_fault(fuzz.TARGETS["records"], folder)
-    assert fault == ("exit code 1", "")
+    assert fuzz.run_command(fuzz.TARGETS["records"], folder)[0] == "exit code 1"
 
 
 def test_a_failure_is_found_and_its_file_made_small(
     fuzzer: fuzz.Fuzzer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A reader that cannot bear a semicolon, and one that executes what it reads."""
+    """A reader that cannot bear a semicolon, one that executes what it reads, one that crashes."""
 
     def read(folder: Path) -> None:
         if b";" in (folder / "nodes.csv").read_bytes():
@@ -50,7 +51,7 @@ def test_a_failure_is_found_and_its_file_made_small(
 
     broken = replace(fuzz.TARGETS["tables"], read=read, files=(("nodes.csv", put_semicolon),))
     monkeypatch.setattr(fuzz, "TARGETS", {"tables": broken})
-    fuzzer.run(0)
+    fuzzer.run([0])
     failure = fuzzer.failures.pop("tables: KeyError in test_fuzz.py:read")
     assert failure.signature == "KeyError in test_fuzz.py:read"
     folder = fuzzer.keep / "case-0"
@@ -61,8 +62,16 @@ def test_a_failure_is_found_and_its_file_made_small(
         Path(os.environ["EVIL_MARK"]).touch()
 
     monkeypatch.setattr(fuzz, "TARGETS", {"tables": replace(broken, read=execute)})
-    fuzzer.run(1)
+    fuzzer.run([1])
     assert fuzzer.failures.pop("tables: executed").case == 1
+
+    def crash(folder: Path) -> None:
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+    monkeypatch.setattr(fuzz, "TARGETS", {"tables": replace(broken, read=crash)})
+    fuzzer.run([2, 3])  # the next one has a process again
+    assert fuzzer.failures.pop("tables: the process ended with -11").case == 2
+    assert [ending.case for ending in fuzzer.endings[-2:]] == [2, 3]
 
 
 def put_semicolon(rng: object, data: bytes) -> bytes:
