@@ -165,7 +165,7 @@ def test_links_in_order_of_time() -> None:
         ({"target": "x"}, "--target must be left out where links are predicted"),
         ({"edge_features": ["when"]}, "--edge-features must be left out where links"),
         ({"self_loops": "add"}, "self_loops must be 'keep' or 'remove'"),
-        ({"time": "then"}, r"`edges` has no column 'then' \(wanted as the time of edges\)"),
+        ({"time": "then"}, r"`edges` has no column 'then' \(wanted as the edge time\)"),
         ({"duplicates": "merge"}, "--duplicates must be left out"),
     ],
 )

@@ -10,11 +10,11 @@ from os import PathLike
 from typing import Any, TypeVar
 
 from coopsheaf.data.errors import DataError
-from coopsheaf.data.messages import show, show_list
+from coopsheaf.data.messages import show
 from coopsheaf.data.tables.reading.cells import Cells, columns_of
 from coopsheaf.data.tables.reading.delimited import read_header, row_numbers, text_chunks
 from coopsheaf.data.tables.reading.source import NotFast, Source
-from coopsheaf.data.tables.reading.table import Table, join_tables
+from coopsheaf.data.tables.reading.table import Table, join_tables, no_column
 
 Result = TypeVar("Result")
 Progress = Callable[[str, int], None]
@@ -64,10 +64,7 @@ class OpenTable(ABC):
     def check(self, names: Sequence[str], role: str = "a column") -> None:
         for name in names:
             if name not in self.names:
-                raise DataError(
-                    f"{self.name} has no column {show(name)} (wanted as {role}); "
-                    f"its columns are {show_list(self.names)}"
-                )
+                raise no_column(self.name, name, role, self.names)
 
 
 class TextFile(OpenTable):

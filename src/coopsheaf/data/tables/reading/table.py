@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
+from coopsheaf.checks import did_you_mean
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show, show_list, show_path
 from coopsheaf.data.tables.reading.cells import Cells, join_cells
@@ -50,11 +51,17 @@ class Table:
     def column(self, name: str, role: str) -> Cells:
         """The cells of one column; ``role`` says in the error what it was wanted for."""
         if name not in self.columns:
-            raise DataError(
-                f"{self.name} has no column {show(name)} (wanted as {role}); "
-                f"its columns are {show_list(self.columns)}"
-            )
+            raise no_column(self.name, name, role, list(self.columns))
         return self.columns[name]
+
+
+def no_column(table: str, name: str, role: str, columns: Sequence[str]) -> DataError:
+    """The error of a column that is not there."""
+    known = sorted(columns, key=len)[:1000]  # a look-alike among thousands would take seconds
+    return DataError(
+        f"{table} has no column {show(name)} (wanted as {role}){did_you_mean(name, known)}; "
+        f"its columns are {show_list(columns)}"
+    )
 
 
 def join_tables(parts: Sequence[Table]) -> Table:
