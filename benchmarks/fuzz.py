@@ -179,7 +179,7 @@ class Fuzzer:
         self.mark = work / "executed"
         os.environ["EVIL_MARK"] = str(self.mark)
         # In a process of its own: this one shall have no threads when it forks others.
-        made = Watched(lambda _: prepare(work), batch=1, seconds=600)(0)
+        made = Watched(lambda _: self.alone() or prepare(work), batch=1, seconds=600)(0)
         if isinstance(made, Death):
             raise SystemExit(f"error: a good example cannot be made or read: {made.how}")
         self.good: dict[str, Path] = made
@@ -205,6 +205,7 @@ class Fuzzer:
 
     def try_case(self, case: int) -> Ending:
         """One case, in this process."""
+        self.alone()
         ending, target = self.draw(case)
         torch.manual_seed(0)
         find = run_command if ending.process else run_call
@@ -213,6 +214,11 @@ class Fuzzer:
             self.mark.unlink()
             signature = "executed"
         return replace(ending, signature=signature, text=text, seconds=seconds, peak=peak)
+
+    @staticmethod
+    def alone() -> None:
+        """One thread: those of whoever forked this process are not here."""
+        torch.set_num_threads(1)
 
     def draw(self, case: int) -> tuple[Ending, Target]:
         """Damage the example of a case; what is to be read is in ``folder`` then."""
@@ -318,7 +324,6 @@ def parse_args() -> argparse.Namespace:
 
 def main() -> None:
     args, start = parse_args(), time.monotonic()
-    torch.set_num_threads(1)
     with tempfile.TemporaryDirectory(prefix="coopsheaf-fuzz-") as name:
         fuzzer = Fuzzer(Path(name), args.seed, args.every, args.keep)
         if args.only is None:
