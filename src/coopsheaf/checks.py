@@ -15,8 +15,14 @@ def check_choice(argument: str, value: str, choices: Mapping[str, T]) -> T:
     if not isinstance(value, str) or value not in choices:
         names = ", ".join(repr(name) for name in choices)
         hint = did_you_mean(value, choices)
-        raise ValueError(f"`{argument}` must be one of {names}; got {value!r}{hint}")
+        raise ValueError(f"`{argument}` must be one of {names}; got {_brief(value)}{hint}")
     return choices[value]
+
+
+def _brief(value: object) -> str:
+    """A value in a message, which may come from a file of any size."""
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}... ({len(text)} characters)"
 
 
 def did_you_mean(name: object, choices: Iterable[str], most: int = 1) -> str:

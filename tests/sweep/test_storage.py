@@ -55,6 +55,7 @@ BROKEN = {
     "distribution": '{"op_code": 5, "worker_id": "w", "trial_id": 0, "param_name": "a", "param_value_internal": 1, "distribution": "{}"}',
     "state": '{"op_code": 6, "worker_id": "w", "trial_id": 0, "state": 9, "values": null}',
     "value": '{"op_code": 6, "worker_id": "w", "trial_id": 0, "state": 1, "values": ["x"]}',
+    "no value": '{"op_code": 6, "worker_id": "w", "trial_id": 0, "state": 1, "values": []}',
     "trials without end": '{"op_code": 2, "worker_id": "w", "study_id": 0, "user_attr": {"trials": 1000000000000}}',
     "scores": '{"op_code": 8, "worker_id": "w", "trial_id": 0, "user_attr": {"scores": 3}}',
     "slot": '{"op_code": 8, "worker_id": "w", "trial_id": 0, "user_attr": {"slot": "x"}}',

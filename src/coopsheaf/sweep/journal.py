@@ -29,6 +29,10 @@ from coopsheaf.schema import (
 MOST_TRIALS = 10_000_000
 
 _any_number = kind("a number", lambda v: type(v) in (int, float))
+_one_number = kind(
+    "a list of one number",
+    lambda v: isinstance(v, list) and len(v) == 1 and type(v[0]) in (int, float),
+)
 _scores = keys(
     {},
     {
@@ -63,6 +67,8 @@ LINES: dict[int, Kind] = {
         _study,
         {
             "state": whole(high=4),
+            "value": or_null(_any_number),
+            "values": or_null(_one_number),
             "user_attrs": _attributes,
             "system_attrs": _system,
             "distributions": an_object,
@@ -77,7 +83,7 @@ LINES: dict[int, Kind] = {
             "distribution": text,
         }
     ),
-    6: keys({**_trial, "state": whole(high=4), "values": or_null(many(_any_number, most=1))}),
+    6: keys({**_trial, "state": whole(high=4), "values": or_null(_one_number)}),
     7: keys({**_trial, "step": whole(), "intermediate_value": _any_number}),
     8: keys({**_trial, "user_attr": _attributes}),
     9: keys({**_trial, "system_attr": _system}),
