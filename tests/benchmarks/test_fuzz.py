@@ -32,7 +32,6 @@ def test_nothing_but_errors_of_one_line(tmp_path: Path) -> None:
     program = Path(fuzz.__file__)
     done = subprogram(*words, cwd=tmp_path, python=(str(program),))
     assert done.code == 0, done.out + done.err
-    assert "\n0 failed" not in done.out
     assert all(f"{name} " in done.out for name in fuzz.TARGETS)
 
 
