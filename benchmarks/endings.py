@@ -42,7 +42,8 @@ def end(process: BaseProcess, number: int, folder: Path, started: float) -> list
         return []
     asked = process.exitcode == 128 + number
     if not asked and process.exitcode not in (0, -number):
-        return [f"exit code {process.exitcode} after {signal.Signals(number).name}"]
+        said = "".join(path.read_text("utf-8", "replace") for path in folder.glob("err-*.txt"))
+        return [f"exit code {process.exitcode} after {signal.Signals(number).name}: {said[-500:]}"]
     return lost_epochs(folder, before, started) if asked else []
 
 
