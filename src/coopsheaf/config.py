@@ -139,7 +139,7 @@ def _parse(hint: Any, text: str, where: str) -> Any:
 def _check_size(value: Any, where: str) -> Any:
     """No tensor takes a larger number, and no setting means one."""
     if isinstance(value, int) and abs(value) >= 2**63:
-        raise ConfigError(f"{where} must be below 2**63; got {value:.3g}")
+        raise ConfigError(f"{where} must be below 2**63; got a number of {value.bit_length()} bits")
     return value
 
 

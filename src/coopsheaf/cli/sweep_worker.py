@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -106,7 +107,22 @@ def _listen() -> list[int]:
     for number in ENDINGS:
         ignored = number == signal.SIGINT
         signal.signal(number, signal.SIG_IGN if ignored else lambda number, _: told.append(number))
+    if sys.platform == "linux":  # what came before is heard now
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)
     return told
+
+
+def _start_server() -> None:
+    """Start the process that workers are forked from; it must not die of a signal to all processes.
+
+    It inherits what is blocked here, and so do the workers, until they listen.
+    """
+    resource_tracker.ensure_running()  # it would inherit that, too
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _hold(leash: Connection, stop: threading.Event) -> None:
@@ -131,6 +147,7 @@ class Team:
         self._context = multiprocessing.get_context(kind)
         if kind == "forkserver":
             self._context.set_forkserver_preload([__name__])
+            _start_server()
         self._job, self._notify = job, notify
         self._logs = job.folder / "workers"
         self._logs.mkdir(parents=True, exist_ok=True)

@@ -173,7 +173,7 @@ def _summarise_group(runs: dict[int, Record], expected: int | None, over: str) -
         ablation=ablation(first),
         direction=first.processing.get("direction", ""),
         features=first.processing.get("features", ""),
-        batches=(first.config.get("batch") or {}).get("kind") or "",
+        batches=str((first.config.get("batch") or {}).get("kind") or ""),
         remark=first.dataset_remark,
         machines=tuple(dict.fromkeys(machines)),
     )
@@ -184,7 +184,7 @@ def ablation(record: Record) -> str:
     if record.model != "csnn":
         return ""
     model: Mapping[str, Any] = record.config.get("model", {})
-    scale = {"rectified": "exact zeros", "unit": "unit scales"}.get(model.get("scale", ""), "")
+    scale = {"rectified": "exact zeros", "unit": "unit scales"}.get(str(model.get("scale")), "")
     turns = "identity maps" if model.get("orthogonal") == "identity" else ""
     return ", ".join(filter(None, (turns, scale)))
 

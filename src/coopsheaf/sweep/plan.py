@@ -14,6 +14,7 @@ from coopsheaf.checks import check_choice, check_int
 from coopsheaf.config import ConfigError, config_hash
 from coopsheaf.data.dataset import GraphDataset
 from coopsheaf.data.links import AnyDataset
+from coopsheaf.schema import brief_text
 from coopsheaf.sweep.queue import SAMPLERS
 from coopsheaf.sweep.space import (
     Choice,
@@ -143,7 +144,8 @@ def load_plan(folder: Path) -> Plan:
     except FileNotFoundError:
         raise SweepError(f"{folder}: not a sweep (there is no sweep.json in it)") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise SweepError(f"{path}: not a sweep of coopsheaf ({error})") from None
+        reason = brief_text(str(error), 500)
+        raise SweepError(f"{path}: not a sweep of coopsheaf ({reason})") from None
     if plan.identity != known:
         raise SweepError(f"{path}: was changed, or is of another version of the model")
     return plan

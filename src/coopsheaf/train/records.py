@@ -40,7 +40,7 @@ class Record:
     model_version: int = 1
     train: float | None = None
     recipe: str = ""
-    config: dict[str, Any] = field(default_factory=dict)
+    config: dict[str, dict[str, Any]] = field(default_factory=dict)
     epochs: int = 0
     seconds_per_epoch: float | None = None
     seconds: float | None = None
