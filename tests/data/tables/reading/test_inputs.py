@@ -23,9 +23,10 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from coopsheaf.data import compressed
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.tables.load import TableData, load_tables
-from coopsheaf.data.tables.reading import arrow_files, inputs, source
+from coopsheaf.data.tables.reading import inputs
 from coopsheaf.data.tables.reading.inputs import open_table
 from coopsheaf.models import CSNN
 
@@ -469,15 +470,14 @@ def test_a_file_that_grows_beyond_reason_is_refused(
     path.write_bytes(gzip.compress(rows))
     edges = {"source": ["1"], "target": ["2"]}
     assert load_tables(path, edges, target="label").dataset.num_nodes == 4000
-    monkeypatch.setattr(source, "MAX_RATIO", 3)
-    monkeypatch.setattr(source, "FREE_BYTES", 1000)
-    with pytest.raises(DataError, match=r"n\.csv\.gz must not be more than 3 times as large"):
+    monkeypatch.setattr(compressed, "RATIO", 3)
+    monkeypatch.setattr(compressed, "FREE", 1000)
+    with pytest.raises(DataError, match=r"n\.csv\.gz: must unpack to at most"):
         load_tables(path, edges, target="label")
-    monkeypatch.setattr(arrow_files, "MAX_RATIO", 1)
-    monkeypatch.setattr(arrow_files, "FREE_BYTES", 1000)
+    monkeypatch.setattr(compressed, "RATIO", 1)
     many = tmp_path / "n.parquet"
     parquet.write_table(
         pa.table({"id": list(map(str, range(3000))), "label": ["a", "b"] * 1500}), many
     )
-    with pytest.raises(DataError, match=r"n\.parquet must not be more than 1 times"):
+    with pytest.raises(DataError, match=r"n\.parquet: must unpack to at most"):
         load_tables(many, edges, target="label")

@@ -13,13 +13,14 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 from pyarrow.feather import read_table as read_feather
 
+from coopsheaf.data.compressed import check_unpacked
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import one_line
 from coopsheaf.data.messages import show
 from coopsheaf.data.tables.reading.arrow_cells import ArrowText, arrow_cells, is_list
 from coopsheaf.data.tables.reading.cells import Cells
 from coopsheaf.data.tables.reading.delimited import FoundLines, Header
-from coopsheaf.data.tables.reading.source import FREE_BYTES, MAX_RATIO, NotFast, Source, Tap
+from coopsheaf.data.tables.reading.source import NotFast, Source, Tap
 from coopsheaf.data.tables.reading.table import Table
 
 BLOCK_BYTES = 8 << 20
@@ -127,11 +128,7 @@ def _parquet_batches(file: Any, names: Sequence[str]) -> Iterator[Any]:
 
 def _check_size(source: Source, stored: int, metadata: Any) -> None:
     claimed = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
-    if claimed > FREE_BYTES and claimed > MAX_RATIO * stored:
-        raise DataError(
-            f"{source.name} must not be more than {MAX_RATIO} times as large as its file; it has "
-            f"{stored} bytes and says that they become {claimed}"
-        )
+    check_unpacked(source.name, stored, claimed)
 
 
 def batch_table(name: str, batch: Any, first_row: int, wanted: Sequence[str]) -> Table:

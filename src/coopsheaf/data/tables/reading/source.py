@@ -18,14 +18,12 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, Any, cast
 
+from coopsheaf.data.compressed import check_unpacked
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show_path
 
 STANDARD_INPUT = "-"
 GZIP = b"\x1f\x8b"
-# Tables shrink to a tenth or a twentieth. What grows more than this was made to fill a memory.
-MAX_RATIO = 300
-FREE_BYTES = 256 * 2**20  # below it no ratio matters
 
 
 class NotFast(Exception):
@@ -155,8 +153,8 @@ class Tap(io.RawIOBase):
         self, source: Source, separator: str, progress: Callable[[int], None] | None
     ) -> None:
         self._source, self._progress = source, progress
-        self._gzip = source.is_gzip  # which may look at the first bytes: of a pipe there is one
-        self._stored = source.open()  # position for all
+        self._gzip = source.is_gzip  # before it is opened: this may look at its first bytes
+        self._stored = source.open()
         self._stream = (
             cast(IO[bytes], gzip.GzipFile(fileobj=self._stored)) if self._gzip else self._stored
         )
@@ -210,14 +208,8 @@ class Tap(io.RawIOBase):
         if self.plain_lines:
             self.plain_lines = b"\r" not in data and b"\n\n" not in seen and not self.quotes
         self._tail = seen[-2:]
-        if self._gzip and self.size > FREE_BYTES:
-            stored = self._stored.tell()
-            if self.size > MAX_RATIO * stored:
-                raise DataError(
-                    f"{self._source.name} must not be more than {MAX_RATIO} times as large as its "
-                    f"gzip file; {stored} bytes have become {self.size} already: unpack it "
-                    "yourself if you trust it"
-                )
+        if self._gzip:
+            check_unpacked(self._source.name, self._stored.tell(), self.size)
 
     def close(self) -> None:
         if not self.closed:
