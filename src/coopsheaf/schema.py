@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 
 LARGEST = 2**53  # whole numbers beyond it are not the same in every program that reads JSON
 LONGEST = 100_000  # letters of a text
+_HALF_LETTER = re.compile("[\ud800-\udfff]")
 
 
 class Fault(NamedTuple):
@@ -48,6 +50,11 @@ def brief_text(text: str, limit: int = 200) -> str:
     return line if len(line) <= limit else line[: limit - 3] + "..."
 
 
+def _is_text(value: str) -> bool:
+    """JSON can also say half a letter, which no file name and no terminal takes."""
+    return len(value) <= LONGEST and _HALF_LETTER.search(value) is None
+
+
 def kind(rule: str, holds: Callable[[Any], bool]) -> Kind:
     """The kind of the values for which ``holds`` is true."""
     return lambda value: None if holds(value) else Fault("", rule, value)
@@ -67,7 +74,7 @@ def _is_number(value: Any) -> bool:
 
 
 number = kind("a finite number", _is_number)
-text = kind(f"text of at most {LONGEST} letters", lambda v: type(v) is str and len(v) <= LONGEST)
+text = kind(f"text of at most {LONGEST} letters", lambda v: type(v) is str and _is_text(v))
 truth = kind("true or false", lambda v: type(v) is bool)
 anything: Kind = lambda value: None  # noqa: E731
 an_object = kind("an object", lambda v: isinstance(v, dict))

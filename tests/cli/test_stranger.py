@@ -306,6 +306,7 @@ REFUSED: dict[str, tuple[Change, str]] = {
     "read another way": (put("tables.undirected", True), "cannot be read as they were"),
     "other ends": (put("tables.source", "target"), "cannot be read as they were"),
     "asked for another way": (put("tables.options.undirected", True), "cannot be read as they were"),
+    "path of half a letter": (put("tables.nodes", "\ud800"), "tables: nodes must be text"),
     "path as a number": (put("tables.nodes", 5), "tables: nodes must be text"),
     "path of a pipe": (put("tables.nodes", None), "came through a pipe"),
     "passwords": (table(lambda folder: "/etc/passwd"), "run.json names the table /etc/passwd, which lies neither"),
