@@ -97,6 +97,7 @@ def test_unnamed_first_column_has_the_name_that_pandas_gives_it(tmp_path: Path) 
         ("id,x\n1,\0\n", "line 2: the text must have no NUL characters"),
         ('id,x\n1,"2\n3,4\n', "line 2: a quoted field must end with a quote"),
         ('id,x\n1,"2"3\n', "line 2: quotes must enclose a whole field"),
+        ('id,x\na","\n', "line 2: a quoted field must end with a quote"),
         ("id,x\n1," + "y" * 200_000 + "\n", "line 2: a field must have at most 131072 characters"),
     ],
 )

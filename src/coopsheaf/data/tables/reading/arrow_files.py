@@ -62,7 +62,7 @@ def fast_chunks(source: Source, header: Header, names: Sequence[str], tap: Tap) 
             done += batch.num_rows
     except (pa.ArrowInvalid, pa.ArrowKeyError):
         raise NotFast from None
-    if not done or tap.quotes % 2:  # a quote that is never closed
+    if not done or tap.quotes % 2 or tap.last_opens:  # a quote that is never closed
         raise NotFast
 
 

@@ -145,6 +145,7 @@ class Tap(io.RawIOBase):
         quotes: how many quotes there were.
         spaces: whether a field began with a space.
         odd_quotes: whether a quote stood inside of a field, where readers take it differently.
+        last_opens: whether the last quote may begin a field; at the end that one is never closed.
         plain_lines: whether every line so far ended in one line feed and none was empty.
         nul: whether there was a NUL.
     """
@@ -164,7 +165,8 @@ class Tap(io.RawIOBase):
         self._hash, self._tail = hashlib.sha256(), b"\n"
         self.size = 0
         self.quotes = 0
-        self.spaces = self.odd_quotes = self.nul = False
+        self.spaces = self.odd_quotes = self.last_opens = self.nul = False
+        self._borders = tuple(separator.encode() + b"\r\n")
         self.plain_lines = True
 
     @property
@@ -201,6 +203,9 @@ class Tap(io.RawIOBase):
         # With the last two bytes of before, so that nothing hides at a border.
         seen = self._tail + data
         self.quotes += data.count(b'"')
+        last = seen.rfind(b'"')
+        if last >= len(self._tail):
+            self.last_opens = seen[last - 1] in self._borders
         self.spaces = self.spaces or (b" " in data and self._space.search(seen) is not None)
         if self.quotes and not self.odd_quotes and b'"' in seen:
             # Not from the first byte: what stood before it is not known any more.
