@@ -139,7 +139,9 @@ def _parse(hint: Any, text: str, where: str) -> Any:
 def _check_size(value: Any, where: str) -> Any:
     """No tensor takes a larger number, and no setting means one."""
     if isinstance(value, int) and abs(value) >= 2**63:
-        raise ConfigError(f"{where} must be below 2**63; got a number of {value.bit_length()} bits")
+        bits = value.bit_length()
+        shown = f"{value:.3g}" if bits < 1000 else f"a number of {bits} bits"  # no float is larger
+        raise ConfigError(f"{where} must be below 2**63; got {shown}")
     return value
 
 
