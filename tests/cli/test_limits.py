@@ -18,6 +18,7 @@ HUGE = 10**20
         (("sweep", "texas", "--workers", 100_000), "--workers must be at most "),
         (("train", "texas", "--epochs", HUGE), "--set train.epochs must be below 2**63; got 1e+20"),
         (("train", "texas", "--set", f"batch.size={HUGE}"), "batch.size must be below 2**63"),
+        (("train", "texas", "--set", f"batch.size={10**400}"), "got a number of 1329 bits"),
         (
             ("train", "texas", "--set", f"model.hidden_channels={HUGE}"),
             "--set model.hidden_channels must be below 2**63; got 1e+20",
