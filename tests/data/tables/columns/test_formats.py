@@ -14,7 +14,6 @@ from coopsheaf.data.tables.columns.formats import (
     Numbers,
     read_numbers,
     read_times,
-    read_truths,
 )
 from coopsheaf.data.tables.reading.cells import NumberCells, TextCells, TimeCells
 
@@ -114,17 +113,6 @@ def test_what_was_written_is_read(cents: list[int], marks: str, dress: str) -> N
     assert found.format.decimal == marks[0]
 
 
-def test_truths() -> None:
-    spelled = TextCells(["true", "False", "YES", "no", " y ", "N", "t", "F", "On", "off", "", "NA"])
-    np.testing.assert_equal(read_truths(spelled), [1, 0] * 5 + [NAN, NAN])
-    assert read_truths(TextCells(["yes", "perhaps"])) is None
-    assert read_truths(TextCells(["1", "0"])) is None
-    assert read_truths(TextCells(["", "NA"])) is None
-    np.testing.assert_equal(
-        numbers("true", "1", "no", "", format=NumberFormat(truths=True)).values, [1, 1, 0, NAN]
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "time"),
     [
@@ -165,6 +153,11 @@ def test_no_times(text: str) -> None:
     assert found is not None
     assert found.odd.tolist() == [0]
     assert np.isnat(found.values[0])
+
+
+def test_truths_as_numbers() -> None:
+    found = numbers("true", "1", "no", "On", "", format=NumberFormat(truths=True))
+    np.testing.assert_equal(found.values, [1, 1, 0, 1, NAN])
 
 
 def test_the_order_of_day_and_month_is_decided_by_the_column() -> None:

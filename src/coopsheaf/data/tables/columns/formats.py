@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from coopsheaf.data.messages import show, show_list
 from coopsheaf.data.tables.columns.dates import Times, read_times
 from coopsheaf.data.tables.columns.nearly import GOOD, MISSING_CELL, ODD
+from coopsheaf.data.tables.columns.truths import TRUTH
 from coopsheaf.data.tables.reading.cells import Cells, NumberCells
 from coopsheaf.data.tables.reading.words import is_missing, plain_number
 
-__all__ = ["NumberFormat", "Numbers", "Times", "read_numbers", "read_times", "read_truths"]
+__all__ = ["NumberFormat", "Numbers", "Times", "read_numbers", "read_times"]
 
 # What a text can be, beside a number, a gap (MISSING_CELL) or nothing known (ODD).
 CODE = 3  # digits with a leading zero, such as a postal code
@@ -33,8 +34,6 @@ DECIMAL_MARKS = (".", ",")
 THOUSANDS_MARKS = ("", ",", ".", " ", "'")
 MAX_LENGTH = 64  # of a number that is not written in the plain way
 
-_TRUE = frozenset({"true", "yes", "y", "t", "on"})
-_FALSE = frozenset({"false", "no", "n", "f", "off"})
 _INFINITE = frozenset({"inf", "infinity"})
 
 _SAME = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "’": "'", "−": "-"})
@@ -130,22 +129,6 @@ def read_numbers(cells: Cells, format: NumberFormat | None = None) -> Numbers:
     return Numbers(values[codes], np.flatnonzero(odd[codes]), format, remarks)
 
 
-def read_truths(cells: Cells) -> NDArray[np.float64] | None:
-    """``(rows,)`` 0 or 1, NaN where missing; ``None`` unless every filled cell is a truth word.
-
-    The words are true, yes, y, t, on and false, no, n, f, off, in any case.
-    """
-    codes, texts = cells.distinct
-    found = np.full(len(texts), np.nan)
-    for at, text in enumerate(texts):
-        value = _truth(text)
-        if value is not None:
-            found[at] = value
-        elif not is_missing(text):
-            return None
-    return None if np.isnan(found).all() else found[codes]
-
-
 class NumberTexts:
     """Different texts, taken apart once, that can be read in several formats."""
 
@@ -225,7 +208,7 @@ def _parse(cell: _Cell | None, format: NumberFormat) -> float | None:
 def _without_marks(text: str, format: NumberFormat) -> float | None:
     """A truth word, or a plain number that is very long."""
     if format.truths:
-        return _truth(text)
+        return TRUTH.get(text.strip().lower())
     return plain_number(text) if format.decimal == "." and len(text) > MAX_LENGTH else None
 
 
@@ -259,11 +242,6 @@ def _as_python(text: str) -> float | None:
     except ValueError:
         return None
     return None if value != value else value
-
-
-def _truth(text: str) -> float | None:
-    word = text.strip().lower()
-    return 1.0 if word in _TRUE else 0.0 if word in _FALSE else None
 
 
 def _undress(text: str) -> _Cell | None:
