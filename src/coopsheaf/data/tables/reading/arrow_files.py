@@ -30,6 +30,11 @@ PARQUET = b"PAR1"
 
 def fast_chunks(source: Source, header: Header, names: Sequence[str], tap: Tap) -> Iterator[Table]:
     """The texts of :func:`~coopsheaf.data.tables.reading.delimited.text_chunks`, or ``NotFast``."""
+    while tap.read(BLOCK_BYTES):  # all of it is looked at before any of it is taken
+        pass
+    never_closed = tap.quotes % 2 or tap.last_opens
+    if tap.nul or tap.odd_quotes or never_closed or (tap.quotes and tap.spaces):
+        raise NotFast
     reading = pa_csv.ReadOptions(
         column_names=list(header.names), skip_rows=header.line, block_size=BLOCK_BYTES
     )
@@ -41,29 +46,38 @@ def fast_chunks(source: Source, header: Header, names: Sequence[str], tap: Tap) 
     )
     done = 0
     try:
-        for batch in pa_csv.open_csv(pa.PythonFile(tap, "r"), reading, parsing, converting):
-            if not batch.num_rows:
-                continue
-            longest = max(pc.max(pc.binary_length(c)).as_py() for c in batch.columns)
-            if (
-                tap.nul
-                or tap.odd_quotes
-                or (tap.quotes and tap.spaces)
-                or longest > csv.field_size_limit()
-            ):
-                raise NotFast
-            columns = [_trimmed(column) if tap.spaces else column for column in batch.columns]
-            cells: dict[str, Cells] = {
-                name: ArrowText(pa.chunked_array([column]))
-                for name, column in zip(names, columns, strict=True)
-            }
-            lines = FoundLines(batch.num_rows, source, header, done, tap.plain_lines)
-            yield Table(source.name, cells, lines)
-            done += batch.num_rows
-    except (pa.ArrowInvalid, pa.ArrowKeyError):
+        with (
+            _native(source) as stream,
+            pa_csv.open_csv(stream, reading, parsing, converting) as batches,
+        ):
+            for batch in batches:
+                if not batch.num_rows:
+                    continue
+                longest = max(pc.max(pc.binary_length(c)).as_py() for c in batch.columns)
+                if longest > csv.field_size_limit():
+                    raise NotFast
+                columns = [_trimmed(column) if tap.spaces else column for column in batch.columns]
+                cells: dict[str, Cells] = {
+                    name: ArrowText(pa.chunked_array([column]))
+                    for name, column in zip(names, columns, strict=True)
+                }
+                lines = FoundLines(batch.num_rows, source, header, done, tap.plain_lines)
+                yield Table(source.name, cells, lines)
+                done += batch.num_rows
+    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError):
         raise NotFast from None
-    if not done or tap.quotes % 2 or tap.last_opens:  # a quote that is never closed
+    if not done:
         raise NotFast
+
+
+def _native(source: Source) -> Any:
+    """The bytes as a stream of pyarrow's own.
+
+    Its reader runs ahead in a thread. That must not call Python: a thread that does when the
+    program ends, after an error say, takes the whole process down.
+    """
+    stream = pa.OSFile(source.path) if source.is_file else pa.BufferReader(source.whole())
+    return pa.CompressedInputStream(stream, "gzip") if source.is_gzip else stream
 
 
 def _trimmed(texts: Any) -> Any:
