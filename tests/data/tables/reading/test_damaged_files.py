@@ -32,7 +32,7 @@ def write(path: Path, columns: dict[str, object], old: bytes = b"", new: bytes =
 def test_a_text_that_is_none(tmp_path: Path) -> None:
     nodes = write(tmp_path / "nodes.arrow", NODES, b"person-7", b"per\xff\xffn-7")
     edges = write(tmp_path / "edges.arrow", EDGES)
-    with pytest.raises(DataError, match=r"nodes\.arrow must be a Parquet or Arrow file.*UTF8"):
+    with pytest.raises(DataError, match=r"nodes\.arrow must be an Arrow or Feather file.*UTF8"):
         load_tables(nodes, edges, target="label")
 
 
@@ -41,7 +41,7 @@ def test_texts_that_end_outside_of_the_file(tmp_path: Path) -> None:
     wrong = ends[:20] + np.int32(2**30).tobytes() + ends[24:]
     nodes = write(tmp_path / "nodes.arrow", NODES)
     edges = write(tmp_path / "edges.arrow", EDGES, ends, wrong)
-    with pytest.raises(DataError, match=r"edges\.arrow must be a Parquet or Arrow file"):
+    with pytest.raises(DataError, match=r"edges\.arrow must be an Arrow or Feather file"):
         load_tables(nodes, edges, target="label")
 
 
