@@ -17,19 +17,29 @@ pytest.importorskip("pyarrow")
 ROOT = Path(__file__).parents[3]
 
 
-def test_a_sound_dataset_or_one_line(tmp_path: Path) -> None:
-    words = ["--cases", "300", "--commands", "0", "--failures", str(tmp_path / "failures")]
-    done = subprocess.run(
+def mangle(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    words = (*words, "--failures", str(folder / "failures"))
+    return subprocess.run(
         [sys.executable, str(ROOT / "benchmarks" / "mangle.py"), *words],
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=600,
     )
+
+
+def test_a_sound_dataset_or_one_line(tmp_path: Path) -> None:
+    done = mangle(tmp_path, "--cases", "300", "--commands", "0")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "case: dataset: " in done.stdout  # not everything is refused
     assert "0 failures" in done.stdout
+
+
+def test_a_feather_file_that_ended_the_process(tmp_path: Path) -> None:
+    done = mangle(tmp_path, "--seed", "9", "--only", "998")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == "error"
 
 
 def test_long_options_are_cut() -> None:

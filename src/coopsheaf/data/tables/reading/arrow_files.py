@@ -114,7 +114,7 @@ def open_binary(source: Source) -> tuple[Any, dict[str, list[str]]]:
             return batches, _columns(source.name, file.schema_arrow, batches)
     with arrow_errors(source.name, "an Arrow or Feather file"):
         whole = read_feather(stream)
-        whole.validate(full=True)  # or columns of different lengths would end the process
+        whole.validate(full=True)  # or a damaged file can end the process in `to_batches`
 
         def parts(names: Sequence[str]) -> Any:
             return whole.select(list(names)).to_batches()
