@@ -195,6 +195,8 @@ ENTRY = {"sha256": "", "bytes": 0, "shape": [1], "dtype": "float32"}
     [
         ({"format": "other"}, "meta.json: not a pack of coopsheaf"),
         ({"version": 2}, "meta.json: must be of version 1; got 2"),
+        ({"version": "x" * 5000}, r"meta.json: must be of version 1; got 'x{56}\.\.\.$"),
+        ({"name": "/" * 5000}, r"a name must not hold a path; got '/{56}\.\.\.\)?$"),
         (
             {"files": []},
             "meta.json: not a pack of coopsheaf .files must be an object; got a list of 0",

@@ -26,7 +26,18 @@ from coopsheaf.data.links import LinkDataset
 from coopsheaf.data.pack_checks import check_arrays
 from coopsheaf.data.tensors import reading
 from coopsheaf.files import draft_folder, sweep_drafts, write_json
-from coopsheaf.schema import Kind, an_object, each, find_fault, keys, many, read_json, text, whole
+from coopsheaf.schema import (
+    Kind,
+    an_object,
+    brief,
+    each,
+    find_fault,
+    keys,
+    many,
+    read_json,
+    text,
+    whole,
+)
 from coopsheaf.sheaves.graph import CSR, Graph
 
 FORMAT, VERSION = "coopsheaf-pack", 1
@@ -169,7 +180,7 @@ def _open(folder: Path, meta: dict[str, Any]) -> PackedDataset:
     try:
         for name in (*meta["files"], meta["name"]):
             if Path(name).name != name:  # nothing outside the folder is read, now or later
-                raise ValueError(f"a name must not hold a path; got {name!r}")
+                raise ValueError(f"a name must not hold a path; got {brief(name)}")
         arrays = {
             name.removesuffix(".npy"): _map(folder / name, entry)
             for name, entry in meta["files"].items()
@@ -211,7 +222,7 @@ def read_meta(folder: str | Path) -> dict[str, Any]:
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise DataError(f"{path}: not a pack of coopsheaf")
     if meta.get("version") != VERSION:
-        raise DataError(f"{path}: must be of version {VERSION}; got {meta.get('version')!r}")
+        raise DataError(f"{path}: must be of version {VERSION}; got {brief(meta.get('version'))}")
     fault = find_fault(meta, keys(META, MORE_META))
     if fault is not None:
         raise DataError(f"{path}: not a pack of coopsheaf ({fault})")
