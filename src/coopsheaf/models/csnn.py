@@ -11,11 +11,14 @@ from torch.utils.checkpoint import checkpoint
 
 from coopsheaf.checks import check_int, check_probability
 from coopsheaf.models.network import Network, make_act, make_norm, make_readout
+from coopsheaf.nn import fused
 from coopsheaf.nn.csnn_conv import CSNNConv
 from coopsheaf.nn.dropout import dropout
 from coopsheaf.nn.edge_features import EdgeFeatures, EdgeMeans, edge_means
 from coopsheaf.nn.learners import LEARNER_CHANNELS, LEARNER_LAYERS, LearnerRecipe, make_recipe
+from coopsheaf.nn.products import linear
 from coopsheaf.sheaves.graph import Graph
+from coopsheaf.sheaves.kernels import is_fused
 from coopsheaf.sheaves.kernels.eager import is_plain_eager
 from coopsheaf.sheaves.orthogonal import Orthogonal, Scale
 from coopsheaf.tensor_checks import check_shape
@@ -230,7 +233,12 @@ class CSNN(Network):
     def encode(self, x: Tensor) -> Tensor:
         """What enters the first layer: from ``(n, in_channels)`` to ``(n, d, h)``, node by node."""
         x = dropout(x, self.input_dropout, self.training)
-        x = self.act(self.encoder(x))
+        weight, bias = self.encoder.weight, self.encoder.bias
+        act = fused.activation_code(self.act)
+        if act is not None and is_fused(x, weight):
+            x = fused.linear(x, weight, bias, act)
+        else:
+            x = self.act(linear(x, weight, bias))
         return x.unflatten(1, (self.stalk_dim, self.hidden_channels))
 
     def _layer(
@@ -243,8 +251,10 @@ class CSNN(Network):
         edge_weight: Tensor | None,
     ) -> Tensor:
         x = dropout(x, self.dropout, self.training)
-        y = dropout(conv(x, graph, pe, edge_weight), self.dropout, self.training)
-        return self.update(x, y, epsilon)
+        y, act = conv(x, graph, pe, edge_weight), fused.activation_code(self.act)
+        if act is not None and is_fused(x, y, epsilon):
+            return fused.update(x, y, epsilon, act, self.dropout if self.training else 0.0)
+        return self.update(x, dropout(y, self.dropout, self.training), epsilon)
 
     def update(self, x: Tensor, y: Tensor, epsilon: Tensor) -> Tensor:
         """(1 + tanh ε) ⊙ x - σ(y), what a layer makes of x and its diffusion y, node by node."""

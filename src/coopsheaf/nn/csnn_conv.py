@@ -10,9 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from coopsheaf.checks import check_choice, check_int
+from coopsheaf.nn import fused
 from coopsheaf.nn.learners import LearnerRecipe, MapLearner, learn_maps
+from coopsheaf.nn.products import linear
 from coopsheaf.sheaves.diffusion import SEMANTICS
 from coopsheaf.sheaves.graph import Graph, as_graph, as_weighted_graph
+from coopsheaf.sheaves.kernels import is_fused
+from coopsheaf.sheaves.kernels.library import LARGEST_STALK
 from coopsheaf.sheaves.kernels.stalks import multiply_stalks
 from coopsheaf.sheaves.orthogonal import Orthogonal, Scale, make_orthogonal, make_scale
 from coopsheaf.sheaves.sheaf import ConformalMaps
@@ -112,9 +116,13 @@ class CSNNConv(nn.Module):
 
     def mix(self, x: Tensor) -> Tensor:
         """(I ⊗ W₁) X W₂, what is diffused, node by node."""
-        if self.left is not None:
-            x = multiply_stalks(self.left.weight, x)
-        return x if self.right is None else self.right(x)
+        left = None if self.left is None else self.left.weight
+        if self.right is not None and is_fused(x, left, self.right.weight) and x.numel() > 0:
+            if self.stalk_dim <= LARGEST_STALK:
+                return fused.mix(x, left, self.right.weight)
+        if left is not None:
+            x = multiply_stalks(left, x)
+        return x if self.right is None else linear(x, self.right.weight)
 
     def maps(
         self, x: Tensor, edge_index: Tensor | Graph, pe: Tensor | None = None

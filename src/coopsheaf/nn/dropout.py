@@ -11,6 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from coopsheaf.nn import fused
+from coopsheaf.sheaves.kernels import active_kernel, is_fused
+
 # A mask entry is kept if 16 random bits, read as a signed integer, reach a threshold.
 _VALUES, _LOWEST = 1 << 16, -(1 << 15)
 
@@ -24,9 +27,10 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
     four entries: many times faster than ``F.dropout``, which draws a double per entry from a slower
     generator. The masks differ from those of ``F.dropout`` under the same seed; their law differs
     in that p is rounded to a multiple of 2⁻¹⁶ (0.2 becomes 0.199997). Entries are divided by one
-    minus the rounded p, so that the mean stays exactly x. Compiled code draws the same masks. On
-    other devices, in half precision, in exported programs and under transforms such as
-    ``torch.func.grad`` it is ``F.dropout``.
+    minus the rounded p, so that the mean stays exactly x. Where compiled kernels are installed the
+    bits are Philox's, and masks are drawn again on the way back instead of kept. Compiled code draws
+    the same masks. On other devices, in half precision, in exported programs and under transforms
+    such as ``torch.func.grad`` it is ``F.dropout``.
 
     Args:
         x: any shape.
@@ -37,6 +41,8 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
         return x
     if not _draws_bits(x):
         return F.dropout(x, p)
+    if is_fused(x):
+        return fused.drop(x, p)
     dropped = min(round(p * _VALUES), _VALUES - 1)
     factor = _VALUES / (_VALUES - dropped)
     keep = _draw(x, dropped)
@@ -61,6 +67,9 @@ def _draw_mask(shape: Sequence[int], dropped: int, token: Tensor) -> Tensor:
     count = math.prod(shape)
     # One draw from PyTorch's generator seeds a faster one: what it draws, it draws again.
     seed = int(torch.empty((), dtype=torch.int64).random_())
+    if active_kernel() == "native":  # the masks of the compiled kernels
+        kept = fused.draw_factors(torch.empty(*shape), seed, dropped)
+        return kept.ne(0).to(torch.int8)
     words = np.random.SFC64(seed).random_raw((count + 3) // 4)
     bits = torch.from_numpy(words.view(np.int16))[:count].view(shape)
     keep = torch.empty(shape, dtype=torch.int8)  # a quarter of the memory of a float mask

@@ -20,9 +20,12 @@ from torch import Tensor, nn
 from torch_geometric.nn import LayerNorm
 
 from coopsheaf.checks import check_choice, check_int, check_probability
+from coopsheaf.nn import fused
+from coopsheaf.nn.products import linear
 from coopsheaf.nn.sage import SAGE, SAGEConv, apply_stacks, go_together
 from coopsheaf.sheaves.graph import Graph
-from coopsheaf.sheaves.orthogonal import Orthogonal, Scale
+from coopsheaf.sheaves.kernels import is_fused
+from coopsheaf.sheaves.orthogonal import Orthogonal, Scale, conformal_maps
 from coopsheaf.sheaves.sheaf import ConformalMaps
 
 Kind = TypeVar("Kind", bound=nn.Module)
@@ -265,8 +268,7 @@ class MapLearner(nn.Module):
     def _maps(self, raw: Tensor) -> ConformalMaps:
         # Half precision would lose the orthogonality that the theory rests on.
         raw = raw.float() if raw.dtype in (torch.bfloat16, torch.float16) else raw
-        k = self.orthogonal.num_parameters
-        return ConformalMaps(self.scale(raw[:, k:]), self.orthogonal(torch.tanh(raw[:, :k])))
+        return conformal_maps(raw, self.scale, self.orthogonal)
 
     def __repr__(self) -> str:
         return (
@@ -294,9 +296,16 @@ def learn_maps(learners: Sequence[MapLearner], x: Tensor, graph: Graph) -> list[
 
 def _apply_mlps(mlps: Sequence[Any], x: Tensor, graph: Graph) -> list[Tensor]:
     first, _, last = zip(*(mlp.layers for mlp in mlps), strict=True)
+    parameters = [p for a, b in zip(first, last, strict=True) for p in (*_own(a), *_own(b))]
+    if is_fused(x, *parameters):
+        return list(fused.mlps(x, parameters).unbind())
     weight, bias = torch.cat([m.weight for m in first]), torch.cat([m.bias for m in first])
-    hidden = F.relu(F.linear(x, weight, bias)).chunk(len(mlps), dim=1)
-    return [linear(part) for linear, part in zip(last, hidden, strict=True)]
+    hidden = F.relu(linear(x, weight, bias)).chunk(len(mlps), dim=1)
+    return [linear(part, *_own(module)) for module, part in zip(last, hidden, strict=True)]
+
+
+def _own(module: nn.Linear) -> tuple[Tensor, Tensor]:
+    return module.weight, module.bias
 
 
 def _apply_sages(stacks: Sequence[Any], x: Tensor, graph: Graph) -> Sequence[Tensor]:

@@ -3,11 +3,13 @@
 A layer is written down twice:
 
 * as its equation, in two steps, what a node tells (:func:`_tell`) and what it makes of the mean of
-  what it hears (:func:`_hear`). :func:`_compose` puts a sparse product between them, for whatever
-  needs to look inside; :mod:`coopsheaf.scale` puts sums over one chunk of nodes after the other;
+  what it hears (:func:`_hear`). :func:`compose_convs` puts a sparse product between them, for
+  whatever needs to look inside; :mod:`coopsheaf.scale` puts sums over one chunk of nodes after the
+  other;
 * by hand, forward and back (:func:`_go_forward`, :func:`_go_back`), for training on the CPU: fewer
   passes, and nothing kept but x and p(x). An autograd function calls it in eager mode, a custom
-  operator where code is compiled to be run.
+  operator where code is compiled to be run. Where compiled kernels are installed, these do it
+  (:func:`coopsheaf.nn.fused.sage_level`), activation and dropout included.
 
 Either takes several layers of the same sizes at once, as the two learners of a CSNN layer are.
 """
@@ -22,8 +24,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from coopsheaf.nn import fused
 from coopsheaf.nn.dropout import dropout
+from coopsheaf.nn.products import are_halved, multiply
 from coopsheaf.sheaves.graph import CSR, Graph, as_graph
+from coopsheaf.sheaves.kernels import is_fused
 from coopsheaf.sheaves.kernels.eager import (
     differentiable_backward,
     is_plain_compiled,
@@ -136,14 +141,27 @@ def apply_stacks(stacks: Sequence[SAGE], x: Tensor, graph: Graph) -> Tensor:
     The same as calling them one by one, in fewer passes.
     """
     first = stacks[0]
-    x = apply_convs([_conv(stack, 0) for stack in stacks], x, graph)
-    for level in range(1, len(first.convs)):
-        norms = [stack.norms[level - 1] for stack in stacks]
-        if not all(type(norm) is nn.Identity for norm in norms):
+    for level in range(len(first.norms)):
+        convs = [_conv(stack, level) for stack in stacks]
+        norms = [stack.norms[level] for stack in stacks]
+        parameters = [p for conv in convs for p in _parameters(conv)]
+        act, bare = fused.activation_code(first.act), all(type(n) is nn.Identity for n in norms)
+        if bare and act is not None and is_fused(x, *parameters):
+            p = first.dropout if first.training else 0.0
+            x = _fuse(x, graph, len(convs), parameters, act, p)
+            continue
+        x = apply_convs(convs, x, graph)
+        if not bare:
             x = torch.stack([norm(part) for norm, part in zip(norms, x, strict=True)])
         x = dropout(first.act(x), first.dropout, first.training)
-        x = apply_convs([_conv(stack, level) for stack in stacks], x, graph)
-    return x
+    return apply_convs([_conv(stack, -1) for stack in stacks], x, graph)
+
+
+def _fuse(
+    x: Tensor, graph: Graph, count: int, parameters: list[Tensor], act: int = 0, p: float = 0.0
+) -> Tensor:
+    degree = _inverse_degree(graph, x)
+    return fused.sage_level(x, graph, degree, count, parameters, act, p)
 
 
 def go_together(stacks: Sequence[SAGE]) -> bool:
@@ -170,13 +188,15 @@ def apply_convs(convs: Sequence[SAGEConv], x: Tensor, graph: Graph) -> Tensor:
     x is what all of them see, ``(n, in)``, or what each sees, ``(convs, n, in)``.
     """
     count, parameters = len(convs), [p for conv in convs for p in _parameters(conv)]
+    if is_fused(x, *parameters):
+        return _fuse(x, graph, count, parameters)
     if convs[0].out_channels <= convs[0].in_channels:
         if is_plain_eager(x, *parameters):
             return _Convs.apply(x, graph, count, *parameters)
         if is_plain_compiled(x, *parameters):
             arrays = [*graph.by_target, *graph.by_source, _inverse_degree(graph, x)]
             return _convs(x, arrays, parameters, count)[0]
-    return _compose(x, graph, count, *parameters)
+    return compose_convs(x, graph, count, *parameters)
 
 
 # What follows sees the parameters of several layers as one list: for each layer W_l, b, W_r, and
@@ -193,7 +213,7 @@ def _layers(parameters: Sequence[Tensor], count: int) -> list[Sequence[Tensor]]:
     return [parameters[k * size : (k + 1) * size] for k in range(count)]
 
 
-def _compose(x: Tensor, graph: Graph, count: int, *parameters: Tensor) -> Tensor:
+def compose_convs(x: Tensor, graph: Graph, count: int, *parameters: Tensor) -> Tensor:
     """The layers with ordinary operations."""
     columns = [torch.stack(column) for column in zip(*_layers(parameters, count), strict=True)]
     left, bias, right, *projection = columns
@@ -237,13 +257,14 @@ def _inverse_degree(graph: Graph, like: Tensor) -> Tensor:
 
 
 class _Convs(torch.autograd.Function):
-    """``_compose`` for layers that do not widen: few passes, and nothing kept but x and p(x)."""
+    """``compose_convs`` for layers that do not widen: few passes, and nothing kept but x and p(x)."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, graph: Graph, count: int, *parameters: Tensor) -> Tensor:
         layers = _layers(parameters, count)
-        y, sent = _go_forward(x, graph.by_target, _inverse_degree(graph, x), layers)
-        ctx.graph, ctx.count = graph, count
+        halved = are_halved(x)
+        y, sent = _go_forward(x, graph.by_target, _inverse_degree(graph, x), layers, halved)
+        ctx.graph, ctx.count, ctx.halved = graph, count, halved
         ctx.save_for_backward(x, sent, *parameters)
         return y
 
@@ -253,15 +274,20 @@ class _Convs(torch.autograd.Function):
         graph, needed = ctx.graph, ctx.needs_input_grad
         if torch.is_grad_enabled():  # somebody will differentiate again
             inputs = (x, graph, ctx.count, *parameters)
-            return differentiable_backward(_compose, inputs, needed, grad)
+            return differentiable_backward(compose_convs, inputs, needed, grad)
         layers, inverse_degree = _layers(parameters, ctx.count), _inverse_degree(graph, grad)
         spread = graph.by_source, inverse_degree
-        grad_x, gradients = _go_back(grad, x, sent, *spread, layers, for_x=needed[0])
+        how = {"for_x": needed[0], "halved": ctx.halved}
+        grad_x, gradients = _go_back(grad, x, sent, *spread, layers, **how)
         return grad_x, None, None, *gradients
 
 
 def _go_forward(
-    x: Tensor, into: CSR, inverse_degree: Tensor, layers: Sequence[Sequence[Tensor]]
+    x: Tensor,
+    into: CSR,
+    inverse_degree: Tensor,
+    layers: Sequence[Sequence[Tensor]],
+    halved: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
     """What the layers make of x, and p(x) if they project.
 
@@ -275,10 +301,15 @@ def _go_forward(
         own = told = _part(x, k)
         if sent is not None:
             weight, offset = projection
-            told = torch.addmm(offset, own, weight.T, out=sent[k]).relu_()
-        heard = neighbour_sums(told @ left.T, into)
-        torch.mul(heard, inverse_degree, out=y[k]).add_(bias).addmm_(own, right.T)
+            told = _add_product(sent[k].copy_(offset), own, weight.T, halved).relu_()
+        heard = neighbour_sums(multiply(told, left.T, halved), into)
+        torch.mul(heard, inverse_degree, out=y[k]).add_(bias)
+        _add_product(y[k], own, right.T, halved)
     return y, sent
+
+
+def _add_product(out: Tensor, a: Tensor, b: Tensor, halved: bool) -> Tensor:
+    return out.add_(multiply(a, b, True)) if halved else out.addmm_(a, b)
 
 
 def _go_back(
@@ -290,6 +321,7 @@ def _go_back(
     layers: Sequence[Sequence[Tensor]],
     *,
     for_x: bool,
+    halved: bool = False,
 ) -> tuple[Tensor | None, list[Tensor]]:
     """The gradient of x, if it is asked for, and those of the parameters."""
     grad, gradients = grad.contiguous(), []
@@ -298,18 +330,21 @@ def _go_back(
         own, own_grad = _part(x, k), grad[k]
         inner, outer = neighbour_sums(own_grad * inverse_degree, out_of), left
         told = own if sent is None else sent[k]
-        gradients += [inner.T @ told, own_grad.sum(0), own_grad.T @ own]
+        gradients += [multiply(inner.T, told, halved), own_grad.sum(0)]
+        gradients += [multiply(own_grad.T, own, halved)]
         if projection:
-            inner, outer = inner @ left, projection[0]
+            inner, outer = multiply(inner, left, halved), projection[0]
             torch.ops.aten.threshold_backward.grad_input(inner, told, 0, grad_input=inner)
-            gradients += [inner.T @ own, inner.sum(0)]
+            gradients += [multiply(inner.T, own, halved), inner.sum(0)]
         if grad_x is not None:
             part = _part(grad_x, k)
             if x.dim() == 2 and k > 0:  # all layers saw the same x
-                part.addmm_(inner, outer)
+                _add_product(part, inner, outer, halved)
+            elif halved:
+                part.copy_(multiply(inner, outer, True))
             else:
                 torch.mm(inner, outer, out=part)
-            part.addmm_(own_grad, right)
+            _add_product(part, own_grad, right, halved)
     return grad_x, gradients
 
 

@@ -69,7 +69,7 @@ def released_diffusion(
     column_degree = whole_degree(graph.reverse(), edge_weight)
     squared = source.scale.square()
     diagonal = row_degree * squared / (column_degree * squared + 1)
-    second = NodeMapOperator(graph, diagonal, second.left, second.right, edge_weight)
+    second = NodeMapOperator(graph, diagonal, second.left_maps, second.right_maps, edge_weight)
     return Product(rescale_missing(second), rescale_missing(first))
 
 
@@ -80,8 +80,12 @@ def rescale_missing(operator: NodeMapOperator) -> NodeMapOperator:
         return operator
     here = weighted_degree(graph, operator.edge_weight)
     factor = torch.where(here > 0, graph.whole.into / torch.where(here > 0, here, 1), 1.0)
-    left = factor.to(operator.left.dtype)[:, None, None] * operator.left
-    return NodeMapOperator(graph, operator.diagonal, left, operator.right, operator.edge_weight)
+    right, left = operator.right_maps, operator.left_maps
+    if isinstance(left, ConformalMaps):
+        left = ConformalMaps(factor.to(left.scale.dtype) * left.scale, left.orthogonal)
+    else:
+        left = factor.to(left.dtype)[:, None, None] * left
+    return NodeMapOperator(graph, operator.diagonal, left, right, operator.edge_weight)
 
 
 SEMANTICS: dict[str, Semantics] = {"paper": paper_diffusion, "released": released_diffusion}

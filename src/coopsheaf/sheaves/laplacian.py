@@ -35,16 +35,15 @@ from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels import reference
 from coopsheaf.sheaves.kernels.diagonal import inverse_sqrt
 from coopsheaf.sheaves.kernels.sparse import sparse_product
-from coopsheaf.sheaves.kernels.terms import Terms
-from coopsheaf.sheaves.operator import Operator
-from coopsheaf.sheaves.sheaf import (
+from coopsheaf.sheaves.kernels.terms import (
     ConformalMaps,
-    DirectedSheaf,
-    FlatSheaf,
     NodeMaps,
-    Sheaf,
+    Terms,
+    cast_maps,
     dense_maps,
 )
+from coopsheaf.sheaves.operator import Operator
+from coopsheaf.sheaves.sheaf import DirectedSheaf, FlatSheaf, Sheaf
 
 
 class NodeMapOperator(Operator):
@@ -53,8 +52,8 @@ class NodeMapOperator(Operator):
     Args:
         graph: n nodes, m edges.
         diagonal: ``(n,)`` or ``(n, d, d)``.
-        left: L, ``(n, d, d)``.
-        right: R, ``(n, d, d)``.
+        left: L, ``(n, d, d)`` or conformal.
+        right: R, ``(n, d, d)`` or conformal.
         edge_weight: w, ``(m,)``.
     """
 
@@ -65,22 +64,34 @@ class NodeMapOperator(Operator):
         self,
         graph: Graph,
         diagonal: Tensor,
-        left: Tensor,
-        right: Tensor,
+        left: NodeMaps,
+        right: NodeMaps,
         edge_weight: Tensor | None = None,
     ) -> None:
         self.graph, self.diagonal, self.edge_weight = graph, diagonal, edge_weight
-        self.left, self.right = left, right
+        self.left_maps, self.right_maps = left, right
+
+    @property
+    def left(self) -> Tensor:
+        """L as matrices, ``(n, d, d)``."""
+        return dense_maps(self.left_maps)
+
+    @property
+    def right(self) -> Tensor:
+        """R as matrices, ``(n, d, d)``."""
+        return dense_maps(self.right_maps)
 
     @property
     def domain(self) -> tuple[int, int]:
-        return self.graph.num_nodes, self.left.shape[-1]
+        maps = self.left_maps
+        matrices = maps.orthogonal if isinstance(maps, ConformalMaps) else maps
+        return self.graph.num_nodes, matrices.shape[-1]
 
     codomain = domain
 
     def _mv(self, x: Tensor) -> Tensor:
         # Maps of a model in half precision are kept in single: they are rounded here, at the end.
-        left, right = self.left.to(x.dtype), self.right.to(x.dtype)
+        left, right = cast_maps(self.left_maps, x.dtype), cast_maps(self.right_maps, x.dtype)
         terms = Terms(self.graph, self.diagonal, left, right, self.edge_weight)
         return self._kernel(x, terms).to(x.dtype)
 
@@ -91,7 +102,8 @@ class NodeMapOperator(Operator):
     @property
     def T(self) -> NodeMapOperator:
         diagonal = self.diagonal if self.diagonal.dim() == 1 else self.diagonal.mT
-        return type(self)(self.graph.reverse(), diagonal, self.right, self.left, self.edge_weight)
+        turned = self.right_maps, self.left_maps
+        return type(self)(self.graph.reverse(), diagonal, *turned, self.edge_weight)
 
 
 class EdgeMapOperator(NodeMapOperator):
@@ -287,11 +299,9 @@ def flat_out_laplacian(
     normalization: str | None,
 ) -> NodeMapOperator:
     """:func:`out_laplacian` of maps at nodes, without a validated sheaf around them."""
-    degree = _times_degree(source, whole_degree(graph.reverse(), edge_weight))
-    diagonal, root = _normalize(degree, normalization)
-    return NodeMapOperator(
-        graph, diagonal, _scaled(target, root), _scaled(source, root), edge_weight
-    )
+    count = whole_degree(graph.reverse(), edge_weight)
+    diagonal, right, left = _normalize_maps(source, target, count, normalization)
+    return NodeMapOperator(graph, diagonal, left, right, edge_weight)
 
 
 def flat_in_laplacian(
@@ -302,11 +312,9 @@ def flat_in_laplacian(
     normalization: str | None,
 ) -> NodeMapOperator:
     """:func:`in_laplacian` of maps at nodes, without a validated sheaf around them."""
-    degree = _times_degree(target, whole_degree(graph, edge_weight))
-    diagonal, root = _normalize(degree, normalization)
-    return NodeMapOperator(
-        graph.reverse(), diagonal, _scaled(source, root), _scaled(target, root), edge_weight
-    )
+    count = whole_degree(graph, edge_weight)
+    diagonal, right, left = _normalize_maps(target, source, count, normalization)
+    return NodeMapOperator(graph.reverse(), diagonal, left, right, edge_weight)
 
 
 def weighted_degree(graph: Graph, edge_weight: Tensor | None) -> Tensor:
@@ -348,12 +356,31 @@ def _normalize(degree: Tensor, normalization: str | None) -> tuple[Tensor, Tenso
     return root @ degree @ root, root
 
 
-def _scaled(maps: NodeMaps, root: Tensor | None) -> Tensor:
-    """F D^{-1/2}, one matrix per node."""
+def _normalize_maps(
+    own: NodeMaps, other: NodeMaps, count: Tensor, normalization: str | None
+) -> tuple[Tensor, NodeMaps, NodeMaps]:
+    """The normalised diagonal, and both maps times D^{-1/2}.
+
+    ``own`` are the maps whose squares make D, ``count`` how many edges each of them counts for.
+    """
+    conformal = isinstance(own, ConformalMaps) and isinstance(other, ConformalMaps)
+    if normalization == "augmented" and conformal:
+        diagonal, first, second = kernels.augmented_factors(own.scale, other.scale, count)
+        return (
+            diagonal,
+            ConformalMaps(first, own.orthogonal),
+            ConformalMaps(second, other.orthogonal),
+        )
+    diagonal, root = _normalize(_times_degree(own, count), normalization)
+    return diagonal, _scaled(own, root), _scaled(other, root)
+
+
+def _scaled(maps: NodeMaps, root: Tensor | None) -> NodeMaps:
+    """F D^{-1/2}, one map per node."""
     if root is None:
-        return dense_maps(maps)
+        return maps
     if isinstance(maps, ConformalMaps) and root.dim() == 1:
-        return (maps.scale * root)[:, None, None] * maps.orthogonal
+        return ConformalMaps(maps.scale * root, maps.orthogonal)
     return _times_root(dense_maps(maps), root)
 
 

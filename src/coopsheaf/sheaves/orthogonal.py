@@ -16,6 +16,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from coopsheaf.checks import check_choice, check_int
+from coopsheaf.sheaves.kernels import is_fused, native
+from coopsheaf.sheaves.kernels.library import LARGEST_STALK
+from coopsheaf.sheaves.kernels.terms import ConformalMaps
 
 
 class Orthogonal(ABC):
@@ -225,6 +228,21 @@ class UnitScale(Scale):
 
     def __call__(self, raw: Tensor) -> Tensor:
         return raw.new_ones(raw.shape[0])
+
+
+def conformal_maps(raw: Tensor, scale: Scale, orthogonal: Orthogonal) -> ConformalMaps:
+    r"""The maps :math:`\operatorname{scale}(r_i) \cdot \operatorname{orthogonal}(\tanh p_i)`.
+
+    Args:
+        raw: free numbers ``(n, k + 1)``: p, and r if the scale has a parameter.
+        scale: turns r into scales.
+        orthogonal: turns tanh p into matrices.
+    """
+    if type(orthogonal) is Householder and type(scale) is ExpScale and is_fused(raw):
+        if raw.numel() > 0 and orthogonal.stalk_dim <= LARGEST_STALK:
+            return ConformalMaps(*native.householder_maps(raw, orthogonal.stalk_dim))
+    k = orthogonal.num_parameters
+    return ConformalMaps(scale(raw[:, k:]), orthogonal(torch.tanh(raw[:, :k])))
 
 
 ORTHOGONAL: dict[str, type[Orthogonal]] = {

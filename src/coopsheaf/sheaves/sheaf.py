@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -11,25 +11,11 @@ from torch import Tensor
 from coopsheaf.sheaves.base import BaseSheaf
 from coopsheaf.sheaves.draws import Draw
 from coopsheaf.sheaves.graph import Graph, as_graph, missing_reverse
+from coopsheaf.sheaves.kernels.terms import ConformalMaps, NodeMaps, dense_maps
 from coopsheaf.tensor_checks import check_edge_weight, check_same, check_shape
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-
-class ConformalMaps(NamedTuple):
-    """One map per node of the form scale × orthogonal matrix."""
-
-    scale: Tensor  # (n,)
-    orthogonal: Tensor  # (n, d, d)
-
-    def to_dense(self) -> Tensor:
-        """The maps as matrices, ``(n, d, d)``."""
-        return self.scale[:, None, None] * self.orthogonal
-
-
-NodeMaps = Tensor | ConformalMaps
-"""One d×d map per node: any matrices ``(n, d, d)``, or :class:`ConformalMaps`."""
 
 
 class Sheaf(BaseSheaf):
@@ -240,11 +226,6 @@ class FlatSheaf(BaseSheaf):
             self.target_maps[self.graph.target],
             edge_weight=self.edge_weight,
         )
-
-
-def dense_maps(maps: NodeMaps) -> Tensor:
-    """Maps at nodes as matrices, ``(n, d, d)``."""
-    return maps.to_dense() if isinstance(maps, ConformalMaps) else maps
 
 
 def _matrices(maps: NodeMaps) -> Tensor:

@@ -30,10 +30,11 @@ NODES = 1 << 14
 def node_maps(x: Tensor, terms: Terms) -> Tensor:
     if is_plain_eager(x, *terms[1:]):
         return _NodeMaps.apply(x, *terms)
-    return _compose(x, *terms)
+    return compose(x, *terms)
 
 
-def _compose(x: Tensor, *parts: Any) -> Tensor:
+def compose(x: Tensor, *parts: Any) -> Tensor:
+    """The operator with ordinary operations."""
     graph, diagonal, left, right, edge_weight = Terms(*parts)
     heard = _sum_sent(compose_product(right, x), graph, edge_weight)
     return apply_diagonal(diagonal, x) - compose_product(left.mT, heard)
@@ -48,7 +49,7 @@ def _sum_sent(sent: Tensor, graph: Graph, edge_weight: Tensor | None) -> Tensor:
 
 
 class _NodeMaps(torch.autograd.Function):
-    """``_compose`` with few passes over ``(n, d, h)``, forward and backward.
+    """``compose`` with few passes over ``(n, d, h)``, forward and backward.
 
     It keeps x and what each node heard; what was sent is computed again where an edge weight asks.
     """
@@ -67,7 +68,7 @@ class _NodeMaps(torch.autograd.Function):
         x, diagonal, left, right, edge_weight, heard = ctx.saved_tensors
         if torch.is_grad_enabled():  # somebody will differentiate again
             inputs = (x, ctx.graph, diagonal, left, right, edge_weight)
-            return differentiable_backward(_compose, inputs, ctx.needs_input_grad, grad)
+            return differentiable_backward(compose, inputs, ctx.needs_input_grad, grad)
         for_x, _, for_diagonal, for_left, for_right, for_weight = ctx.needs_input_grad
         grad = grad.contiguous()
         grad_x = grad_diagonal = grad_left = grad_right = grad_weight = None

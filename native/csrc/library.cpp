@@ -1,0 +1,25 @@
+// What does not depend on the instructions: which set this machine has, and whose threads are used.
+#include "parallel.h"
+
+#define PUBLIC __attribute__((visibility("default")))
+
+extern "C" {
+
+coopsheaf_loop coopsheaf_parallel_loop = nullptr;
+
+// The address of a loop like PyTorch's `torch_parallel_for`; null for one thread.
+PUBLIC void coopsheaf_use_loop(void* loop) { coopsheaf_parallel_loop = (coopsheaf_loop)loop; }
+
+// The best set of instructions among those that were compiled.
+PUBLIC const char* coopsheaf_instructions() {
+#if defined(COOPSHEAF_X86)
+  __builtin_cpu_init();
+  bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (wide && __builtin_cpu_supports("avx512bf16")) return "avx512_bf16";
+  if (wide) return "avx512";
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "avx2";
+#endif
+  return "portable";
+}
+}

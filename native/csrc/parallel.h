@@ -1,0 +1,80 @@
+// Threads are PyTorch's own: Python hands over the address of its parallel loop.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+extern "C" {
+typedef void (*coopsheaf_body)(int64_t begin, int64_t end, void* context);
+typedef int32_t (*coopsheaf_loop)(int64_t begin, int64_t end, int64_t grain, coopsheaf_body body,
+                                  void* context);
+extern coopsheaf_loop coopsheaf_parallel_loop;  // null: one thread
+}
+
+#ifndef VARIANT
+#define VARIANT portable
+#endif
+
+namespace VARIANT {
+
+// Calls f(begin, end) on parts of [0, count), each of at least `grain`.
+template <class F>
+static void parallel(int64_t count, int64_t grain, const F& f) {
+  if (count <= 0) return;
+  if (coopsheaf_parallel_loop == nullptr || count <= grain) {
+    f((int64_t)0, count);
+    return;
+  }
+  coopsheaf_body body = [](int64_t begin, int64_t end, void* context) {
+    (*static_cast<const F*>(context))(begin, end);
+  };
+  coopsheaf_parallel_loop(0, count, grain, body, (void*)&f);
+}
+
+// Nodes in parts of about as many edges: calls f(first, last). What a node costs beside its edges
+// counts as eight of them.
+template <class F>
+static void parallel_rows(int64_t rows, const int64_t* ptr, const F& f) {
+  constexpr int64_t PARTS = 64, NODE = 8;
+  int64_t parts = std::min(PARTS, rows / 256 + 1), total = ptr[rows] + NODE * rows;
+  auto bound = [&](int64_t part) {
+    int64_t wanted = total / parts * part, low = 0, high = rows;
+    if (part == parts) return rows;
+    while (low < high) {
+      int64_t middle = (low + high) / 2;
+      if (ptr[middle] + NODE * middle < wanted) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  };
+  parallel(parts, 1, [&](int64_t begin, int64_t end) { f(bound(begin), bound(end)); });
+}
+
+// Sums over rows that do not depend on the number of threads: rows are cut into groups by their
+// number alone, each group adds up in memory of its own, and the groups are added up in order.
+// Calls f(first, last, sums) for whole groups of blocks of `block` rows.
+template <class F>
+static void sum_rows(int64_t rows, int64_t block, int64_t size, float* total, const F& f) {
+  constexpr int64_t MOST = 16;
+  int64_t blocks = (rows + block - 1) / block;
+  int64_t groups = std::max<int64_t>(1, std::min(MOST, blocks / 2));
+  std::vector<float> sums(groups * size, 0.0f);
+  parallel(groups, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t group = begin; group < end; group++) {
+      int64_t first = blocks * group / groups * block;
+      int64_t last = std::min(rows, blocks * (group + 1) / groups * block);
+      f(first, last, sums.data() + group * size);
+    }
+  });
+  for (int64_t i = 0; i < size; i++) {
+    float value = 0.0f;
+    for (int64_t group = 0; group < groups; group++) value += sums[group * size + i];
+    total[i] = value;
+  }
+}
+
+}  // namespace VARIANT

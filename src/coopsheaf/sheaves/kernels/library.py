@@ -1,0 +1,108 @@
+"""The compiled kernels of the optional package ``coopsheaf-kernels``: found, loaded, called.
+
+The library has plain C functions of numbers and addresses, in several sets of instructions. It is
+loaded when a kernel is first asked for; nothing is ever compiled here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# The arguments of every function: whole numbers (n), addresses of arrays (a).
+_ARGUMENTS = {
+    "node_maps": "nnn" + 11 * "a",
+    "node_maps_back": "nnn" + 17 * "a",
+    "conformal": "nnaaa",
+    "conformal_back": "nnaaaa",
+    "augmented": "naaaaaa",
+    "augmented_back": "naaaaaaaa",
+    "linear": "nnnaaannaa",
+    "linear_back": "nnnaaannaaaa",
+    "mlps": "nnnnnaanaa",
+    "mlps_back": "nnnnnaaaanaa",
+    "sage": "nnnnnn" + 5 * "a" + "nnnn" + 4 * "a",
+    "sage_back": "nnnnnn" + 8 * "a" + "nnnn" + 4 * "a",
+    "mix": "nnnaaana",
+    "mix_back": "nnnaaaanaaa",
+    "drop": "nanna",
+    "update": "nnnaaannna",
+    "update_back": "nnnaaaannnaaa",
+}
+_KINDS = {"n": ctypes.c_int64, "a": ctypes.c_void_p}
+
+LARGEST_STALK = 8  # the largest stalk dimension that was compiled
+
+
+class Library:
+    """The functions of the library for the instructions of this machine.
+
+    Args:
+        path: the shared library.
+        version: of the package it comes from.
+        instructions: the set to use; the best one if not given.
+    """
+
+    def __init__(self, path: Path, version: str, instructions: str | None = None) -> None:
+        library = ctypes.CDLL(str(path))
+        best = library.coopsheaf_instructions
+        best.restype = ctypes.c_char_p
+        self.version = version
+        self.instructions = instructions or best().decode()
+        self.functions = {}
+        for name, arguments in _ARGUMENTS.items():
+            function = getattr(library, f"{name}_{self.instructions}")
+            function.argtypes = [_KINDS[kind] for kind in arguments]
+            function.restype = None
+            self.functions[name] = function
+        loop = _torch_loop()
+        library.coopsheaf_use_loop.argtypes = [ctypes.c_void_p]
+        library.coopsheaf_use_loop(loop)
+
+    def __call__(self, name: str, *arguments: Any) -> None:
+        """Call a function; tensors, which must be contiguous, go by their addresses."""
+        self.functions[name](*[a.data_ptr() if isinstance(a, Tensor) else a for a in arguments])
+
+    def __repr__(self) -> str:
+        return f"coopsheaf-kernels {self.version} ({self.instructions})"
+
+
+def _torch_loop() -> ctypes.c_void_p | None:
+    """The address of PyTorch's own parallel loop, where it has a C function for it (from 2.10)."""
+    path = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+    try:
+        return ctypes.cast(ctypes.CDLL(str(path)).torch_parallel_for, ctypes.c_void_p)
+    except (OSError, AttributeError):
+        return None
+
+
+@cache
+def load_library() -> Library | None:
+    """The library, or ``None`` where it is not installed or does not load."""
+    if importlib.util.find_spec("coopsheaf_kernels") is None:
+        return None
+    import coopsheaf_kernels
+
+    instructions = os.environ.get("COOPSHEAF_INSTRUCTIONS") or None
+    try:
+        return Library(coopsheaf_kernels.LIBRARY, coopsheaf_kernels.__version__, instructions)
+    except (OSError, AttributeError) as error:  # of another platform, or of another version
+        import warnings
+
+        warnings.warn(
+            f"coopsheaf-kernels is installed but does not load, and is not used: {error}",
+            stacklevel=2,
+        )
+        return None
+
+
+def addresses(tensors: list[Tensor]) -> Any:
+    """An array of the addresses of some tensors."""
+    return (ctypes.c_void_p * len(tensors))(*[tensor.data_ptr() for tensor in tensors])
