@@ -40,7 +40,7 @@ from coopsheaf.report.text import markdown_table
 from coopsheaf.sheaves.diffusion import SEMANTICS
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.laplacian import flat_in_laplacian, flat_out_laplacian
-from coopsheaf.sheaves.sheaf import ConformalMaps
+from coopsheaf.sheaves.maps import ConformalMaps
 from lab.squash.networks import PlainSAGELearner
 
 LENGTH = 4

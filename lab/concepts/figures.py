@@ -13,10 +13,12 @@ import torch
 from torch import Tensor
 
 from coopsheaf.analysis.routing import route, verify_route
+from coopsheaf.sheaves.coboundaries import coboundary
 from coopsheaf.sheaves.diffusion import paper_diffusion
 from coopsheaf.sheaves.graph import Graph
-from coopsheaf.sheaves.laplacian import coboundary, sheaf_laplacian
-from coopsheaf.sheaves.sheaf import ConformalMaps, Sheaf
+from coopsheaf.sheaves.laplacian import sheaf_laplacian
+from coopsheaf.sheaves.maps import ConformalMaps
+from coopsheaf.sheaves.sheaf import Sheaf
 from lab.concepts.drawing import (
     BLUE,
     FAINT,

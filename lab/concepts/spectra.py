@@ -11,8 +11,9 @@ from coopsheaf.figures.spectra import spectrum_figure
 from coopsheaf.sheaves.diffusion import paper_diffusion
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.laplacian import sheaf_laplacian
+from coopsheaf.sheaves.maps import ConformalMaps
 from coopsheaf.sheaves.operator import Product
-from coopsheaf.sheaves.sheaf import ConformalMaps, Sheaf
+from coopsheaf.sheaves.sheaf import Sheaf
 from coopsheaf.sheaves.spectral import spectrum
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from coopsheaf.models.network import reset_children
 from coopsheaf.nn.learners import LearnerRecipe, MapLearner, MLPLearner, learn_maps
 from coopsheaf.nn.sage import SAGE
 from coopsheaf.sheaves.diffusion import SEMANTICS
+from coopsheaf.sheaves.maps import ConformalMaps
 from coopsheaf.sheaves.orthogonal import make_orthogonal, make_scale
-from coopsheaf.sheaves.sheaf import ConformalMaps
 from coopsheaf.zoo.bunn.conv import BundleConv, BundleLearner
 from coopsheaf.zoo.bunn.heat import TaylorHeat
 from coopsheaf.zoo.match.network import MatchNetwork, PairEmbedding

@@ -49,7 +49,7 @@ static inline void add_columns(int64_t rows, int64_t columns, const float* from,
 // y += bias, out = mask * act(y), for rows of `columns` numbers; y is kept if `out` is not y.
 template <int64_t ACT>
 static inline void finish_rows(int64_t rows, int64_t columns, const float* bias, float* y,
-                               float* out, const Mask* mask, int64_t first) {
+                               float* out, Mask* mask, int64_t first) {
   float keep[512];
   for (int64_t r = 0; r < rows; r++) {
     for (int64_t from = 0; from < columns; from += 512) {
@@ -70,7 +70,7 @@ static inline void finish_rows(int64_t rows, int64_t columns, const float* bias,
 // g = grad * mask * act'(y)
 template <int64_t ACT>
 static inline void unfinish_rows(int64_t count, const float* grad, const float* y, float* g,
-                                 const Mask* mask, int64_t first) {
+                                 Mask* mask, int64_t first) {
   float keep[512];
   for (int64_t from = 0; from < count; from += 512) {
     int64_t some = std::min<int64_t>(512, count - from);
@@ -112,7 +112,7 @@ template <class Kind>
 static void linear_back(int64_t n, int64_t k, int64_t o, const float* grad, const float* x,
                         const float* weight, int64_t activation, const float* y, float* grad_x,
                         float* grad_weight, float* grad_bias) {
-  auto packed = pack<Kind>(weight, o, k);
+  auto packed = grad_x == nullptr ? Packed<Kind>() : pack<Kind>(weight, o, k);
   std::vector<float> total(o * k + o);
   with_activation(activation, [&](auto act) {
     sum_rows(n, ROWS, o * k + o, total.data(), [&](int64_t first, int64_t last, float* sums) {
@@ -212,7 +212,7 @@ struct SageSizes {
 template <class Kind>
 static void sage(const SageSizes& s, const float* x, const int64_t* ptr, const int64_t* other,
                  const float* inverse_degree, const float* const* parameters, int64_t activation,
-                 const Mask* mask, float* sent, float* told, float* y, float* out) {
+                 Mask mask, float* sent, float* told, float* y, float* out) {
   for (int64_t j = 0; j < s.count; j++) {
     const float* const* own = parameters + j * s.given();
     const float* from = s.shared ? x : x + j * s.n * s.k;
@@ -236,6 +236,7 @@ static void sage(const SageSizes& s, const float* x, const int64_t* ptr, const i
     with_activation(activation, [&](auto act) {
       parallel_rows(s.n, ptr, [&](int64_t begin, int64_t end) {
         Scratch scratch;
+        Mask own_mask = mask;
         std::vector<float> heard(s.o);
         each_block(begin, end, [&](int64_t row, int64_t rows) {
           times<Kind>(scratch, rows, s.k, from + row * s.k, s.k, right, at + row * s.o, s.o);
@@ -247,8 +248,8 @@ static void sage(const SageSizes& s, const float* x, const int64_t* ptr, const i
               store_some(yi + c, load_some(yi + c, lanes) + sum, lanes);
             });
           }
-          finish_rows<act>(rows, s.o, own[1], at + row * s.o, to + row * s.o, mask,
-                           (j * s.n + row) * s.o);
+          finish_rows<act>(rows, s.o, own[1], at + row * s.o, to + row * s.o,
+                           mask.drops() ? &own_mask : nullptr, (j * s.n + row) * s.o);
         });
       });
     });
@@ -260,7 +261,7 @@ template <class Kind>
 static void sage_back(const SageSizes& s, const float* grad, const float* x, const float* sent,
                       const float* y, const int64_t* ptr, const int64_t* other,
                       const float* inverse_degree, const float* const* parameters,
-                      int64_t activation, const Mask* mask, float* inner, float* spread,
+                      int64_t activation, Mask mask, float* inner, float* spread,
                       float* grad_x, float* grad_parameters) {
   int64_t size = s.parameters(), k = s.k, o = s.o;
   for (int64_t j = 0; j < s.count; j++) {
@@ -270,10 +271,11 @@ static void sage_back(const SageSizes& s, const float* grad, const float* x, con
     if (s.projects) told = sent + j * s.n * k;
     with_activation(activation, [&](auto act) {
       parallel(s.n, 256, [&](int64_t begin, int64_t end) {
+        Mask own_mask = mask;
         for (int64_t i = begin; i < end; i++) {
           int64_t at = (j * s.n + i) * o;
           float *g = inner + i * o, *to = spread + i * o;
-          unfinish_rows<act>(o, outer + i * o, y + at, g, mask, at);
+          unfinish_rows<act>(o, outer + i * o, y + at, g, mask.drops() ? &own_mask : nullptr, at);
           each_vector(o, [&](int64_t c, int lanes) {
             store_some(to + c, load_some(g + c, lanes) * inverse_degree[i], lanes);
           });
@@ -281,7 +283,7 @@ static void sage_back(const SageSizes& s, const float* grad, const float* x, con
       });
     });
     auto left = pack<Kind>(own[0], o, k), right = pack<Kind>(own[2], o, k);
-    auto weight = s.projects ? pack<Kind>(own[3], k, k) : Packed<Kind>(0, 0, [](int64_t, int64_t) { return 0.0f; });
+    auto weight = s.projects ? pack<Kind>(own[3], k, k) : Packed<Kind>();
     float* into = grad_x == nullptr ? nullptr : s.shared ? grad_x : grad_x + j * s.n * k;
     bool add = s.shared && j > 0;
     sum_rows(s.n, ROWS, size, grad_parameters + j * size, [&](int64_t begin, int64_t end, float* to) {
@@ -389,12 +391,13 @@ static void mix_back(int64_t n, int64_t h, const float* grad, const float* x, co
 
 // ---- entry by entry: dropout, and (1 + tanh e_a) x - act(mask * y) for stalk coordinate a
 
-static void drop(int64_t count, const float* x, const Mask& mask, float* out) {
+static void drop(int64_t count, const float* x, Mask mask, float* out) {
   parallel((count + DRAWN - 1) / DRAWN, 64, [&](int64_t begin, int64_t end) {
+    Mask own = mask;
     float keep[DRAWN];
     for (int64_t block = begin; block < end; block++) {
       int64_t at = block * DRAWN, some = std::min<int64_t>(DRAWN, count - at);
-      mask.draw(at, some, keep);
+      own.draw(at, some, keep);
       each_vector(some, [&](int64_t c, int lanes) {
         store_some(out + at + c, load_some(x + at + c, lanes) * load_some(keep + c, lanes), lanes);
       });
@@ -403,13 +406,14 @@ static void drop(int64_t count, const float* x, const Mask& mask, float* out) {
 }
 
 static void update(int64_t n, int64_t d, int64_t h, const float* x, const float* y,
-                   const float* epsilon, int64_t activation, const Mask* mask, float* out) {
+                   const float* epsilon, int64_t activation, Mask mask, float* out) {
   with_activation(activation, [&](auto act) {
     parallel(n * d, 256, [&](int64_t begin, int64_t end) {
+      Mask own_mask = mask;
       std::vector<float> keep(h, 1.0f);
       for (int64_t row = begin; row < end; row++) {
         float kept = 1.0f + std::tanh(epsilon[row % d]);
-        if (mask != nullptr) mask->draw(row * h, h, keep.data());
+        if (mask.drops()) own_mask.draw(row * h, h, keep.data());
         each_vector(h, [&](int64_t c, int lanes) {
           V v = load_some(y + row * h + c, lanes) * load_some(&keep[c], lanes);
           V own = kept * load_some(x + row * h + c, lanes);
@@ -422,13 +426,14 @@ static void update(int64_t n, int64_t d, int64_t h, const float* x, const float*
 
 static void update_back(int64_t n, int64_t d, int64_t h, const float* grad, const float* x,
                         const float* y, const float* epsilon, int64_t activation,
-                        const Mask* mask, float* grad_x, float* grad_y, float* grad_epsilon) {
+                        Mask mask, float* grad_x, float* grad_y, float* grad_epsilon) {
   with_activation(activation, [&](auto act) {
     sum_rows(n, 256, d, grad_epsilon, [&](int64_t begin, int64_t end, float* sums) {
+      Mask own_mask = mask;
       std::vector<float> keep(h, 1.0f);
       for (int64_t row = begin * d; row < end * d; row++) {
         float kept = 1.0f + std::tanh(epsilon[row % d]);
-        if (mask != nullptr) mask->draw(row * h, h, keep.data());
+        if (mask.drops()) own_mask.draw(row * h, h, keep.data());
         V dots = V{};
         each_vector(h, [&](int64_t c, int lanes) {
           V g = load_some(grad + row * h + c, lanes), m = load_some(&keep[c], lanes);

@@ -79,11 +79,16 @@ struct Packed {
       : depth((k + Kind::DEPTH - 1) / Kind::DEPTH), columns(n) {
     int64_t panels = (n + WIDE - 1) / WIDE;
     cells.assign(panels * depth * WIDE, 0);
-    for (int64_t j = 0; j < n; j++) {
-      typename Kind::Cell* panel = cells.data() + j / WIDE * depth * WIDE + j % WIDE;
-      for (int64_t i = 0; i < k; i++) put(panel[i / Kind::DEPTH * WIDE], i, element(i, j));
+    for (int64_t first = 0; first < n; first += WIDE) {
+      int64_t last = std::min(n, first + WIDE);
+      for (int64_t i = 0; i < k; i++) {
+        typename Kind::Cell* row = cells.data() + first * depth + i / Kind::DEPTH * WIDE;
+        for (int64_t j = first; j < last; j++) put(row[j - first], i, element(i, j));
+      }
     }
   }
+
+  Packed() : depth(0), columns(0) {}  // of what nobody multiplies by
 
   static void put(float& cell, int64_t, float value) { cell = value; }
   static void put(uint32_t& cell, int64_t i, float value) {

@@ -69,30 +69,40 @@ static inline void draw_block(uint64_t seed, uint64_t block, uint32_t* bits) {
   }
 }
 
-// What multiplies entries: 0 where one is dropped, 1 / (1 - p) where it is kept, p in 65536ths.
-struct Mask {
-  uint64_t seed;
-  uint32_t dropped;
-  float factor;
-
+// What dropout multiplies entries by: 0 where one is dropped, 1 / (1 - p) where it is kept, with p
+// in 65536ths. A thread has one of its own and goes through entries in order: what was drawn for
+// the last entries asked for is at hand for the next ones.
+class Mask {
+ public:
   Mask(int64_t seed, int64_t dropped)
       : seed((uint64_t)seed), dropped((uint32_t)dropped), factor(65536.0f / (65536 - dropped)) {}
 
-  // Of entries [first, first + count) of a tensor.
-  void draw(int64_t first, int64_t count, float* out) const {
-    uint32_t bits[DRAWN];
+  bool drops() const { return dropped > 0; }
+
+  // The factors of entries [first, first + count).
+  void draw(int64_t first, int64_t count, float* out) {
     for (int64_t done = 0; done < count;) {
       int64_t block = (first + done) / DRAWN, from = (first + done) % DRAWN;
       int64_t some = std::min(DRAWN - from, count - done);
-      draw_block(seed, (uint64_t)block, bits);
+      if (block != drawn) {
+        draw_block(seed, (uint64_t)block, bits);
+        drawn = block;
+      }
       each_vector(some, [&](int64_t i, int lanes) {
-        VU drawn = {};
-        std::memcpy(&drawn, bits + from + i, 4 * lanes);
-        store_some(out + done + i, choose((VI)(drawn >= dropped), all(factor), V{}), lanes);
+        VU word = {};
+        std::memcpy(&word, bits + from + i, 4 * lanes);
+        store_some(out + done + i, choose((VI)(word >= dropped), all(factor), V{}), lanes);
       });
       done += some;
     }
   }
+
+ private:
+  uint64_t seed;
+  uint32_t dropped;
+  float factor;
+  int64_t drawn = -1;  // the block whose bits are at hand
+  uint32_t bits[DRAWN];
 };
 
 }  // namespace VARIANT

@@ -28,13 +28,6 @@ static void with_kind(int64_t half, F f) {
   }
 }
 
-// A pointer to the mask, or null if nothing is dropped.
-struct MaybeMask {
-  Mask mask;
-  MaybeMask(int64_t seed, int64_t dropped) : mask(seed, dropped) {}
-  const Mask* get() const { return mask.dropped == 0 ? nullptr : &mask; }
-};
-
 EXPORT(node_maps)
 (int64_t n, int64_t d, int64_t h, const float* x, const float* diagonal, const float* left_factor,
  const float* left, const float* right_factor, const float* right, const int64_t* ptr,
@@ -125,9 +118,9 @@ EXPORT(sage)
  const float* const* parameters, int64_t activation, int64_t seed, int64_t dropped, int64_t half,
  float* sent, float* told, float* y, float* out) {
   SageSizes sizes{n, k, o, count, shared != 0, projects != 0};
-  MaybeMask mask(seed, dropped);
+  Mask mask(seed, dropped);
   with_kind(half, [&](auto kind) {
-    sage<decltype(kind)>(sizes, x, ptr, other, inverse_degree, parameters, activation, mask.get(),
+    sage<decltype(kind)>(sizes, x, ptr, other, inverse_degree, parameters, activation, mask,
                          sent, told, y, out);
   });
 }
@@ -139,10 +132,10 @@ EXPORT(sage_back)
  int64_t activation, int64_t seed, int64_t dropped, int64_t half, float* inner, float* spread,
  float* grad_x, float* grad_parameters) {
   SageSizes sizes{n, k, o, count, shared != 0, projects != 0};
-  MaybeMask mask(seed, dropped);
+  Mask mask(seed, dropped);
   with_kind(half, [&](auto kind) {
     sage_back<decltype(kind)>(sizes, grad, x, sent, y, ptr, other, inverse_degree, parameters,
-                              activation, mask.get(), inner, spread, grad_x, grad_parameters);
+                              activation, mask, inner, spread, grad_x, grad_parameters);
   });
 }
 
@@ -171,14 +164,14 @@ EXPORT(drop)(int64_t count, const float* x, int64_t seed, int64_t dropped, float
 EXPORT(update)
 (int64_t n, int64_t d, int64_t h, const float* x, const float* y, const float* epsilon,
  int64_t activation, int64_t seed, int64_t dropped, float* out) {
-  MaybeMask mask(seed, dropped);
-  update(n, d, h, x, y, epsilon, activation, mask.get(), out);
+  Mask mask(seed, dropped);
+  update(n, d, h, x, y, epsilon, activation, mask, out);
 }
 
 EXPORT(update_back)
 (int64_t n, int64_t d, int64_t h, const float* grad, const float* x, const float* y,
  const float* epsilon, int64_t activation, int64_t seed, int64_t dropped, float* grad_x,
  float* grad_y, float* grad_epsilon) {
-  MaybeMask mask(seed, dropped);
-  update_back(n, d, h, grad, x, y, epsilon, activation, mask.get(), grad_x, grad_y, grad_epsilon);
+  Mask mask(seed, dropped);
+  update_back(n, d, h, grad, x, y, epsilon, activation, mask, grad_x, grad_y, grad_epsilon);
 }

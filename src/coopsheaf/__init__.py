@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from coopsheaf.nn.csnn_conv import record_maps as record_maps
     from coopsheaf.predictions import predict as predict
     from coopsheaf.predictions import predict_links as predict_links
+    from coopsheaf.sheaves.coboundaries import coboundary as coboundary
     from coopsheaf.sheaves.graph import Graph as Graph
-    from coopsheaf.sheaves.laplacian import coboundary as coboundary
     from coopsheaf.sheaves.laplacian import in_laplacian as in_laplacian
     from coopsheaf.sheaves.laplacian import out_laplacian as out_laplacian
     from coopsheaf.sheaves.laplacian import sheaf_laplacian as sheaf_laplacian
+    from coopsheaf.sheaves.maps import ConformalMaps as ConformalMaps
     from coopsheaf.sheaves.operator import Operator as Operator
-    from coopsheaf.sheaves.sheaf import ConformalMaps as ConformalMaps
     from coopsheaf.sheaves.sheaf import DirectedSheaf as DirectedSheaf
     from coopsheaf.sheaves.sheaf import FlatSheaf as FlatSheaf
     from coopsheaf.sheaves.sheaf import Sheaf as Sheaf

@@ -17,8 +17,8 @@ from coopsheaf.figures.influence import save
 from coopsheaf.figures.spectra import spectra_figure, spectrum_figure
 from coopsheaf.nn.csnn_conv import record_maps
 from coopsheaf.sheaves.diffusion import SEMANTICS
+from coopsheaf.sheaves.maps import ConformalMaps
 from coopsheaf.sheaves.operator import Product
-from coopsheaf.sheaves.sheaf import ConformalMaps
 from coopsheaf.sheaves.spectral import spectrum
 from coopsheaf.train.build import Rescaled
 

@@ -13,7 +13,7 @@ from torch.testing import assert_close
 from coopsheaf.analysis import frozen_maps
 from coopsheaf.nn import record_maps
 from coopsheaf.nn.csnn_conv import LayerMaps
-from coopsheaf.sheaves.sheaf import ConformalMaps
+from coopsheaf.sheaves.maps import ConformalMaps
 from lab.noisy_path import (
     PathConfig,
     append_path_result,

@@ -60,7 +60,7 @@ def test_layers_together_are_layers_one_by_one(out_channels, project, shared) ->
 
     def composed(x: torch.Tensor) -> torch.Tensor:
         listed = [p for conv in convs for p in sage._parameters(conv)]
-        return sage._compose(x, graph, 2, *listed)
+        return sage.compose_convs(x, graph, 2, *listed)
 
     torch.compiler.reset()
     compiled = torch.compile(together, backend="aot_eager", fullgraph=True)

@@ -13,6 +13,7 @@ from graphs import generator
 
 from coopsheaf import CSNN, Graph
 from coopsheaf.nn import GraphNormSAGELearner, MLPLearner, ProjectedSAGELearner
+from coopsheaf.sheaves.kernels import KERNELS, use_kernel
 
 N, H = 600, 32  # more nodes than any weight has rows
 GRAPH = Graph(torch.randint(0, N, (2, 20_000), generator=generator(0)), N)
@@ -44,9 +45,29 @@ def counts(layers: int, d: int, learner, **options) -> StepCounts:
     ids=["tolokers", "roman-empire", "minesweeper", "amazon-ratings"],
 )
 def test_products_and_large_tensors_per_layer(d, learner, options, products, batched, large):
-    one, two = (counts(layers, d, learner, **options) for layers in (1, 2))
+    with use_kernel("factored"):
+        one, two = (counts(layers, d, learner, **options) for layers in (1, 2))
     got = two.products - one.products, two.batched - one.batched, two.large - one.large
     assert got == (products, batched, large)
+
+
+# With compiled kernels PyTorch multiplies nothing in a layer but what a norm of the learners needs,
+# and allocates less.
+@pytest.mark.skipif("native" not in KERNELS, reason="coopsheaf-kernels is not installed")
+@pytest.mark.parametrize(
+    ("d", "learner", "options", "large"),
+    [
+        (3, MLPLearner(32), {"left_weights": False}, 19),
+        (4, ProjectedSAGELearner(32, 3), {}, 26),
+        (3, ProjectedSAGELearner(64, 5), {"left_weights": False}, 45),
+    ],
+    ids=["tolokers", "roman-empire", "minesweeper"],
+)
+def test_compiled_kernels_leave_little_to_pytorch(d, learner, options, large: int) -> None:
+    with use_kernel("native"):
+        one, two = (counts(layers, d, learner, **options) for layers in (1, 2))
+    assert (two.products - one.products, two.batched - one.batched) == (0, 0)
+    assert two.large - one.large == large
 
 
 @pytest.mark.parametrize("learner", [MLPLearner(32), ProjectedSAGELearner(32, 3)], ids=str)

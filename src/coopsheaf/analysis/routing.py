@@ -54,7 +54,7 @@ from coopsheaf.analysis.hops import check_nodes, shortest_path
 from coopsheaf.checks import check_choice, check_int
 from coopsheaf.sheaves.diffusion import SEMANTICS
 from coopsheaf.sheaves.graph import Graph, as_graph
-from coopsheaf.sheaves.sheaf import ConformalMaps
+from coopsheaf.sheaves.maps import ConformalMaps
 from coopsheaf.tensor_checks import check_shape
 
 RESIDUALS = {

@@ -15,8 +15,8 @@ from coopsheaf.checks import check_int
 from coopsheaf.models.csnn import CSNN
 from coopsheaf.nn.csnn_conv import CSNNConv, record_maps
 from coopsheaf.sheaves.graph import Graph, as_graph
+from coopsheaf.sheaves.maps import ConformalMaps
 from coopsheaf.sheaves.operator import Product
-from coopsheaf.sheaves.sheaf import ConformalMaps
 from coopsheaf.sheaves.spectral import spectrum
 
 if TYPE_CHECKING:

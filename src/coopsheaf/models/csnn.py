@@ -16,7 +16,7 @@ from coopsheaf.nn.csnn_conv import CSNNConv
 from coopsheaf.nn.dropout import dropout
 from coopsheaf.nn.edge_features import EdgeFeatures, EdgeMeans, edge_means
 from coopsheaf.nn.learners import LEARNER_CHANNELS, LEARNER_LAYERS, LearnerRecipe, make_recipe
-from coopsheaf.nn.products import linear
+from coopsheaf.nn.linear import apply_linear
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels import is_fused
 from coopsheaf.sheaves.kernels.eager import is_plain_eager
@@ -233,12 +233,7 @@ class CSNN(Network):
     def encode(self, x: Tensor) -> Tensor:
         """What enters the first layer: from ``(n, in_channels)`` to ``(n, d, h)``, node by node."""
         x = dropout(x, self.input_dropout, self.training)
-        weight, bias = self.encoder.weight, self.encoder.bias
-        act = fused.activation_code(self.act)
-        if act is not None and is_fused(x, weight):
-            x = fused.linear(x, weight, bias, act)
-        else:
-            x = self.act(linear(x, weight, bias))
+        x = apply_linear(self.encoder, x, self.act)
         return x.unflatten(1, (self.stalk_dim, self.hidden_channels))
 
     def _layer(

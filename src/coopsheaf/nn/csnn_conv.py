@@ -18,8 +18,8 @@ from coopsheaf.sheaves.graph import Graph, as_graph, as_weighted_graph
 from coopsheaf.sheaves.kernels import is_fused
 from coopsheaf.sheaves.kernels.library import LARGEST_STALK
 from coopsheaf.sheaves.kernels.stalks import multiply_stalks
+from coopsheaf.sheaves.maps import ConformalMaps
 from coopsheaf.sheaves.orthogonal import Orthogonal, Scale, make_orthogonal, make_scale
-from coopsheaf.sheaves.sheaf import ConformalMaps
 from coopsheaf.tensor_checks import check_edge_weight, check_shape
 
 
@@ -117,12 +117,13 @@ class CSNNConv(nn.Module):
     def mix(self, x: Tensor) -> Tensor:
         """(I ⊗ W₁) X W₂, what is diffused, node by node."""
         left = None if self.left is None else self.left.weight
-        if self.right is not None and is_fused(x, left, self.right.weight) and x.numel() > 0:
-            if self.stalk_dim <= LARGEST_STALK:
-                return fused.mix(x, left, self.right.weight)
+        right = None if self.right is None else self.right.weight
+        fits = self.stalk_dim <= LARGEST_STALK and x.numel() > 0
+        if right is not None and fits and is_fused(x, left, right):
+            return fused.mix(x, left, right)
         if left is not None:
             x = multiply_stalks(left, x)
-        return x if self.right is None else linear(x, self.right.weight)
+        return x if right is None else linear(x, right)
 
     def maps(
         self, x: Tensor, edge_index: Tensor | Graph, pe: Tensor | None = None

@@ -28,9 +28,9 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
     generator. The masks differ from those of ``F.dropout`` under the same seed; their law differs
     in that p is rounded to a multiple of 2⁻¹⁶ (0.2 becomes 0.199997). Entries are divided by one
     minus the rounded p, so that the mean stays exactly x. Where compiled kernels are installed the
-    bits are Philox's, and masks are drawn again on the way back instead of kept. Compiled code draws
-    the same masks. On other devices, in half precision, in exported programs and under transforms
-    such as ``torch.func.grad`` it is ``F.dropout``.
+    bits are Philox's, and masks are drawn again on the way back instead of kept. Compiled code
+    draws the same masks. On other devices, in half precision, in exported programs and under
+    transforms such as ``torch.func.grad`` it is ``F.dropout``.
 
     Args:
         x: any shape.
@@ -68,7 +68,7 @@ def _draw_mask(shape: Sequence[int], dropped: int, token: Tensor) -> Tensor:
     # One draw from PyTorch's generator seeds a faster one: what it draws, it draws again.
     seed = int(torch.empty((), dtype=torch.int64).random_())
     if active_kernel() == "native":  # the masks of the compiled kernels
-        kept = fused.draw_factors(torch.empty(*shape), seed, dropped)
+        kept = fused.draw_factors(torch.empty(tuple(shape)), seed, dropped)
         return kept.ne(0).to(torch.int8)
     words = np.random.SFC64(seed).random_raw((count + 3) // 4)
     bits = torch.from_numpy(words.view(np.int16))[:count].view(shape)

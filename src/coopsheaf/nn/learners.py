@@ -21,12 +21,13 @@ from torch_geometric.nn import LayerNorm
 
 from coopsheaf.checks import check_choice, check_int, check_probability
 from coopsheaf.nn import fused
+from coopsheaf.nn.linear import has_hooks
 from coopsheaf.nn.products import linear
 from coopsheaf.nn.sage import SAGE, SAGEConv, apply_stacks, go_together
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels import is_fused
+from coopsheaf.sheaves.maps import ConformalMaps
 from coopsheaf.sheaves.orthogonal import Orthogonal, Scale, conformal_maps
-from coopsheaf.sheaves.sheaf import ConformalMaps
 
 Kind = TypeVar("Kind", bound=nn.Module)
 LearnerRecipe = Callable[[int, int], nn.Module]
@@ -319,7 +320,6 @@ _TOGETHER: dict[type, tuple[Callable[..., Sequence[Tensor]], Callable[..., bool]
 }
 
 _PARTS = (MLP, SAGE, EmbeddedSAGE, SAGEConv, LayerNorm, nn.Linear, nn.ReLU, nn.Identity)
-HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
 def is_as_built(module: nn.Module | None, kind: type[Kind]) -> TypeGuard[Kind]:
@@ -327,8 +327,7 @@ def is_as_built(module: nn.Module | None, kind: type[Kind]) -> TypeGuard[Kind]:
     if module is None or type(module) is not kind:
         return False
     return all(
-        type(part) in (*_PARTS, nn.Sequential, nn.ModuleList)
-        and not any(getattr(part, hooks) for hooks in HOOKS)
+        type(part) in (*_PARTS, nn.Sequential, nn.ModuleList) and not has_hooks(part)
         for part in module.modules()
     )
 

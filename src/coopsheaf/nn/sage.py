@@ -257,7 +257,7 @@ def _inverse_degree(graph: Graph, like: Tensor) -> Tensor:
 
 
 class _Convs(torch.autograd.Function):
-    """``compose_convs`` for layers that do not widen: few passes, and nothing kept but x and p(x)."""
+    """Layers that do not widen: few passes, and nothing kept but x and p(x)."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, graph: Graph, count: int, *parameters: Tensor) -> Tensor:

@@ -15,7 +15,8 @@ from torch.nn.modules.module import _has_any_global_hook
 from coopsheaf.models.csnn import CSNN
 from coopsheaf.models.explained import EdgeMasks
 from coopsheaf.nn.csnn_conv import CSNNConv
-from coopsheaf.nn.learners import HOOKS, MapLearner
+from coopsheaf.nn.learners import MapLearner
+from coopsheaf.nn.linear import has_hooks
 
 # Entry by entry or row by row: a chunk of nodes does not notice that others are missing.
 _BY_NODE = (
@@ -63,7 +64,7 @@ def goes_in_chunks(network: nn.Module) -> TypeGuard[CSNN]:
 
 def _is_watched(module: nn.Module) -> bool:
     """Whether somebody listens to a module, or has put a method of theirs into it."""
-    if any(getattr(module, hooks) for hooks in HOOKS):
+    if has_hooks(module):
         return True
     own = vars(module).items()
     # PyG itself does that to what it explains.

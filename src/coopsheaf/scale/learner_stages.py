@@ -17,7 +17,7 @@ from coopsheaf.nn.learners import MLP, EmbeddedSAGE, MapLearner, is_as_built
 from coopsheaf.nn.sage import SAGE, SAGEConv
 from coopsheaf.scale.chunks import chunks, sum_rows
 from coopsheaf.sheaves.graph import Graph
-from coopsheaf.sheaves.sheaf import ConformalMaps
+from coopsheaf.sheaves.maps import ConformalMaps
 
 
 def learn_in_chunks(learner: MapLearner, x: Tensor, graph: Graph, chunk: int) -> ConformalMaps:

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 from coopsheaf.lazy import attach
 
 if TYPE_CHECKING:
+    from coopsheaf.sheaves.coboundaries import coboundary as coboundary
     from coopsheaf.sheaves.diffusion import paper_diffusion as paper_diffusion
     from coopsheaf.sheaves.diffusion import released_diffusion as released_diffusion
     from coopsheaf.sheaves.eigenpairs import Eigenpairs as Eigenpairs
     from coopsheaf.sheaves.eigenpairs import smallest_eigenpairs as smallest_eigenpairs
     from coopsheaf.sheaves.graph import Graph as Graph
-    from coopsheaf.sheaves.laplacian import coboundary as coboundary
     from coopsheaf.sheaves.laplacian import in_laplacian as in_laplacian
     from coopsheaf.sheaves.laplacian import out_laplacian as out_laplacian
     from coopsheaf.sheaves.laplacian import sheaf_laplacian as sheaf_laplacian
+    from coopsheaf.sheaves.maps import ConformalMaps as ConformalMaps
     from coopsheaf.sheaves.operator import Operator as Operator
     from coopsheaf.sheaves.orthogonal import Cayley as Cayley
     from coopsheaf.sheaves.orthogonal import Euler as Euler
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from coopsheaf.sheaves.orthogonal import Scale as Scale
     from coopsheaf.sheaves.orthogonal import SoftplusScale as SoftplusScale
     from coopsheaf.sheaves.orthogonal import UnitScale as UnitScale
-    from coopsheaf.sheaves.sheaf import ConformalMaps as ConformalMaps
     from coopsheaf.sheaves.sheaf import DirectedSheaf as DirectedSheaf
     from coopsheaf.sheaves.sheaf import FlatSheaf as FlatSheaf
     from coopsheaf.sheaves.sheaf import Sheaf as Sheaf

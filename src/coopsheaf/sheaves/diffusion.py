@@ -31,8 +31,8 @@ from coopsheaf.sheaves.laplacian import (
     weighted_degree,
     whole_degree,
 )
+from coopsheaf.sheaves.maps import ConformalMaps
 from coopsheaf.sheaves.operator import Operator, Product
-from coopsheaf.sheaves.sheaf import ConformalMaps
 
 Semantics = Callable[[Graph, ConformalMaps, ConformalMaps, Tensor | None], Operator]
 """From graph, source maps, target maps and edge weights to an operator on ``(n, d, h)``."""

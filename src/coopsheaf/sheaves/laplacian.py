@@ -35,15 +35,10 @@ from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels import reference
 from coopsheaf.sheaves.kernels.diagonal import inverse_sqrt
 from coopsheaf.sheaves.kernels.sparse import sparse_product
-from coopsheaf.sheaves.kernels.terms import (
-    ConformalMaps,
-    NodeMaps,
-    Terms,
-    cast_maps,
-    dense_maps,
-)
+from coopsheaf.sheaves.kernels.terms import NodeTerms, Terms
+from coopsheaf.sheaves.maps import ConformalMaps, NodeMaps, cast_maps, dense_maps
 from coopsheaf.sheaves.operator import Operator
-from coopsheaf.sheaves.sheaf import DirectedSheaf, FlatSheaf, Sheaf
+from coopsheaf.sheaves.sheaf import DirectedSheaf, FlatSheaf, Sheaf, check_kind
 
 
 class NodeMapOperator(Operator):
@@ -92,7 +87,7 @@ class NodeMapOperator(Operator):
     def _mv(self, x: Tensor) -> Tensor:
         # Maps of a model in half precision are kept in single: they are rounded here, at the end.
         left, right = cast_maps(self.left_maps, x.dtype), cast_maps(self.right_maps, x.dtype)
-        terms = Terms(self.graph, self.diagonal, left, right, self.edge_weight)
+        terms = NodeTerms(self.graph, self.diagonal, left, right, self.edge_weight)
         return self._kernel(x, terms).to(x.dtype)
 
     def to_dense(self) -> Tensor:
@@ -160,72 +155,6 @@ class GraphOperator(Operator):
         return GraphOperator(self.graph.reverse(), self.diagonal, self.edge_weight, self.stalk_dim)
 
 
-class Coboundary(Operator):
-    r"""The coboundary of an undirected sheaf, :math:`(\delta X)_e = \sqrt{w_e} (F_{v \unlhd e} x_v
-    - F_{u \unlhd e} x_u)` for e = (u, v): from nodes to edges.
-
-    What it returns has one d×h block per edge. Because of the root it has no gradient with respect
-    to a weight of exactly 0; the Laplacian has.
-    """
-
-    def __init__(self, sheaf: Sheaf) -> None:
-        self.sheaf = sheaf
-        w = sheaf.edge_weight
-        self.maps = sheaf.maps if w is None else w.sqrt()[:, None, None, None] * sheaf.maps
-
-    @property
-    def domain(self) -> tuple[int, int]:
-        return self.sheaf.num_nodes, self.sheaf.stalk_dim
-
-    @property
-    def codomain(self) -> tuple[int, int]:
-        return self.sheaf.num_edges, self.sheaf.stalk_dim
-
-    def _mv(self, x: Tensor) -> Tensor:
-        graph = self.sheaf.graph
-        return self.maps[:, 1] @ x[graph.target] - self.maps[:, 0] @ x[graph.source]
-
-    def to_dense(self) -> Tensor:
-        (n, d), m = self.domain, self.sheaf.num_edges
-        graph, edges = self.sheaf.graph, torch.arange(m, device=self.maps.device)
-        matrix = self.maps.new_zeros(m, n, d, d)
-        matrix = matrix.index_put((edges, graph.target), self.maps[:, 1], accumulate=True)
-        matrix = matrix.index_put((edges, graph.source), -self.maps[:, 0], accumulate=True)
-        return matrix.transpose(1, 2).reshape(m * d, n * d)
-
-    @property
-    def T(self) -> Operator:
-        return CoboundaryTranspose(self)
-
-
-class CoboundaryTranspose(Operator):
-    """The transpose of :class:`Coboundary`: from edges to nodes."""
-
-    def __init__(self, coboundary: Coboundary) -> None:
-        self.coboundary = coboundary
-
-    @property
-    def domain(self) -> tuple[int, int]:
-        return self.coboundary.codomain
-
-    @property
-    def codomain(self) -> tuple[int, int]:
-        return self.coboundary.domain
-
-    def _mv(self, x: Tensor) -> Tensor:
-        graph, maps = self.coboundary.sheaf.graph, self.coboundary.maps
-        out = x.new_zeros(graph.num_nodes, *x.shape[1:])
-        out = out.index_add(0, graph.target, maps[:, 1].mT @ x)
-        return out.index_add(0, graph.source, -(maps[:, 0].mT @ x))
-
-    def to_dense(self) -> Tensor:
-        return self.coboundary.to_dense().T
-
-    @property
-    def T(self) -> Operator:
-        return self.coboundary
-
-
 def sheaf_laplacian(sheaf: Sheaf, normalization: str | None = None) -> Operator:
     r"""The Laplacian :math:`L = \delta^\top \delta` of an undirected sheaf.
 
@@ -237,7 +166,7 @@ def sheaf_laplacian(sheaf: Sheaf, normalization: str | None = None) -> Operator:
         sheaf: an undirected sheaf.
         normalization: ``None``, ``"augmented"`` or ``"plain"``.
     """
-    _check_kind(sheaf, Sheaf)
+    check_kind(sheaf, Sheaf)
     both_ways = sheaf.both_ways
     at_source = sheaf.maps.transpose(0, 1).flatten(0, 1)  # (2m, d, d): ends 0, then ends 1
     at_target = sheaf.maps.flip(1).transpose(0, 1).flatten(0, 1)
@@ -255,7 +184,7 @@ def out_laplacian(sheaf: DirectedSheaf | FlatSheaf, normalization: str | None = 
         sheaf: a sheaf on a directed graph.
         normalization: ``None``, ``"augmented"`` or ``"plain"``.
     """
-    _check_kind(sheaf, DirectedSheaf, FlatSheaf)
+    check_kind(sheaf, DirectedSheaf, FlatSheaf)
     graph, weight = sheaf.graph, sheaf.edge_weight
     if isinstance(sheaf, FlatSheaf):
         return flat_out_laplacian(graph, sheaf.source, sheaf.target, weight, normalization)
@@ -275,7 +204,7 @@ def in_laplacian(sheaf: DirectedSheaf | FlatSheaf, normalization: str | None = N
         sheaf: a sheaf on a directed graph.
         normalization: ``None``, ``"augmented"`` or ``"plain"``.
     """
-    _check_kind(sheaf, DirectedSheaf, FlatSheaf)
+    check_kind(sheaf, DirectedSheaf, FlatSheaf)
     graph, weight = sheaf.graph, sheaf.edge_weight
     if isinstance(sheaf, FlatSheaf):
         return flat_in_laplacian(graph, sheaf.source, sheaf.target, weight, normalization)
@@ -283,12 +212,6 @@ def in_laplacian(sheaf: DirectedSheaf | FlatSheaf, normalization: str | None = N
     return _edge_operator(
         graph.reverse(), degree, sheaf.source_maps, sheaf.target_maps, weight, normalization
     )
-
-
-def coboundary(sheaf: Sheaf) -> Coboundary:
-    """The coboundary δ of an undirected sheaf; ``delta.T @ delta`` is its Laplacian."""
-    _check_kind(sheaf, Sheaf)
-    return Coboundary(sheaf)
 
 
 def flat_out_laplacian(
@@ -363,14 +286,15 @@ def _normalize_maps(
 
     ``own`` are the maps whose squares make D, ``count`` how many edges each of them counts for.
     """
-    conformal = isinstance(own, ConformalMaps) and isinstance(other, ConformalMaps)
-    if normalization == "augmented" and conformal:
-        diagonal, first, second = kernels.augmented_factors(own.scale, other.scale, count)
-        return (
-            diagonal,
-            ConformalMaps(first, own.orthogonal),
-            ConformalMaps(second, other.orthogonal),
-        )
+    if (
+        normalization == "augmented"
+        and isinstance(own, ConformalMaps)
+        and isinstance(other, ConformalMaps)
+    ):
+        diagonal, *factors = kernels.augmented_factors(own.scale, other.scale, count)
+        pairs = zip(factors, (own.orthogonal, other.orthogonal), strict=True)
+        first, second = (ConformalMaps(*pair) for pair in pairs)
+        return diagonal, first, second
     diagonal, root = _normalize(_times_degree(own, count), normalization)
     return diagonal, _scaled(own, root), _scaled(other, root)
 
@@ -421,9 +345,3 @@ def _edge_operator(
         left = _times_root(left, root[graph.target])
         right = _times_root(right, root[graph.source])
     return EdgeMapOperator(graph, diagonal, left, right, edge_weight)
-
-
-def _check_kind(sheaf: object, *kinds: type) -> None:
-    if not isinstance(sheaf, kinds):
-        names = " or ".join(kind.__name__ for kind in kinds)
-        raise ValueError(f"`sheaf` must be a {names}; got {type(sheaf).__name__}")

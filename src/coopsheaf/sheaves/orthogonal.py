@@ -18,7 +18,7 @@ from torch import Tensor
 from coopsheaf.checks import check_choice, check_int
 from coopsheaf.sheaves.kernels import is_fused, native
 from coopsheaf.sheaves.kernels.library import LARGEST_STALK
-from coopsheaf.sheaves.kernels.terms import ConformalMaps
+from coopsheaf.sheaves.maps import ConformalMaps
 
 
 class Orthogonal(ABC):
@@ -238,11 +238,15 @@ def conformal_maps(raw: Tensor, scale: Scale, orthogonal: Orthogonal) -> Conform
         scale: turns r into scales.
         orthogonal: turns tanh p into matrices.
     """
-    if type(orthogonal) is Householder and type(scale) is ExpScale and is_fused(raw):
-        if raw.numel() > 0 and orthogonal.stalk_dim <= LARGEST_STALK:
-            return ConformalMaps(*native.householder_maps(raw, orthogonal.stalk_dim))
-    k = orthogonal.num_parameters
-    return ConformalMaps(scale(raw[:, k:]), orthogonal(torch.tanh(raw[:, :k])))
+    k, d = orthogonal.num_parameters, orthogonal.stalk_dim
+
+    def compose(raw: Tensor) -> tuple[Tensor, Tensor]:
+        return scale(raw[:, k:]), orthogonal(torch.tanh(raw[:, :k]))
+
+    compiled = type(orthogonal) is Householder and type(scale) is ExpScale
+    if compiled and d <= LARGEST_STALK and raw.numel() > 0 and is_fused(raw):
+        return ConformalMaps(*native.householder_maps(raw, d, compose))
+    return ConformalMaps(*compose(raw))
 
 
 ORTHOGONAL: dict[str, type[Orthogonal]] = {

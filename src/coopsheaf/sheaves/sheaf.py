@@ -11,7 +11,7 @@ from torch import Tensor
 from coopsheaf.sheaves.base import BaseSheaf
 from coopsheaf.sheaves.draws import Draw
 from coopsheaf.sheaves.graph import Graph, as_graph, missing_reverse
-from coopsheaf.sheaves.kernels.terms import ConformalMaps, NodeMaps, dense_maps
+from coopsheaf.sheaves.maps import ConformalMaps, NodeMaps, dense_maps
 from coopsheaf.tensor_checks import check_edge_weight, check_same, check_shape
 
 if TYPE_CHECKING:
@@ -312,3 +312,10 @@ def _pair_directions(graph: Graph) -> tuple[Tensor, Tensor]:
     rank = torch.arange(loops.numel(), device=loops.device) - start[source[loops]]
     opening = rank < count[source[loops]] // 2
     return torch.cat([up, loops[opening]]), torch.cat([down, loops[~opening]])
+
+
+def check_kind(sheaf: object, *kinds: type) -> None:
+    """Raise unless a sheaf is of one of these kinds."""
+    if not isinstance(sheaf, kinds):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise ValueError(f"`sheaf` must be a {names}; got {type(sheaf).__name__}")

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from coopsheaf.checks import check_choice
 from coopsheaf.sheaves.kernels import edgewise, factored, native, reference
-from coopsheaf.sheaves.kernels.terms import Terms
+from coopsheaf.sheaves.kernels.terms import NodeTerms, Terms, dense_terms
 
 KERNELS: dict[str, Any] = {"reference": reference, "edgewise": edgewise, "factored": factored}
 if importlib.util.find_spec("coopsheaf_kernels") is not None:
@@ -73,15 +73,15 @@ def is_fused(*tensors: Tensor | None) -> bool:
     return native.is_plain_single(*tensors) and active_kernel() == "native"
 
 
-def node_maps(x: Tensor, terms: Terms) -> Tensor:
+def node_maps(x: Tensor, terms: NodeTerms) -> Tensor:
     """The operator with maps at the nodes, from ``(n, d, h)`` to ``(n, d, h)``."""
     kernel = KERNELS[active_kernel()]
-    return kernel.node_maps(x, terms if kernel is native else terms.dense())
+    return kernel.node_maps(x, terms if kernel is native else dense_terms(terms))
 
 
-def edge_maps(x: Tensor, terms: Terms) -> Tensor:
+def edge_maps(x: Tensor, terms: Terms | NodeTerms) -> Tensor:
     """The operator with maps at the edges, from ``(n, d, h)`` to ``(n, d, h)``."""
-    return KERNELS[active_kernel()].edge_maps(x, terms)
+    return KERNELS[active_kernel()].edge_maps(x, dense_terms(terms))
 
 
 def augmented_factors(own: Tensor, other: Tensor, degree: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -88,14 +89,11 @@ def load_library() -> Library | None:
     """The library, or ``None`` where it is not installed or does not load."""
     if importlib.util.find_spec("coopsheaf_kernels") is None:
         return None
-    import coopsheaf_kernels
-
+    package = importlib.import_module("coopsheaf_kernels")
     instructions = os.environ.get("COOPSHEAF_INSTRUCTIONS") or None
     try:
-        return Library(coopsheaf_kernels.LIBRARY, coopsheaf_kernels.__version__, instructions)
+        return Library(package.LIBRARY, package.__version__, instructions)
     except (OSError, AttributeError) as error:  # of another platform, or of another version
-        import warnings
-
         warnings.warn(
             f"coopsheaf-kernels is installed but does not load, and is not used: {error}",
             stacklevel=2,

@@ -8,6 +8,7 @@ tests compare it with.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,7 +19,8 @@ from coopsheaf.sheaves.kernels import factored
 from coopsheaf.sheaves.kernels.diagonal import inverse_sqrt
 from coopsheaf.sheaves.kernels.eager import differentiable_backward, is_plain_eager
 from coopsheaf.sheaves.kernels.library import LARGEST_STALK, Library, load_library
-from coopsheaf.sheaves.kernels.terms import ConformalMaps, NodeMaps, Terms
+from coopsheaf.sheaves.kernels.terms import NodeTerms, Terms, dense_terms
+from coopsheaf.sheaves.maps import ConformalMaps, NodeMaps
 
 
 def is_available() -> bool:
@@ -50,9 +52,9 @@ def needs_gradient(*tensors: Tensor | None) -> bool:
     return wanted and torch.is_grad_enabled()
 
 
-def node_maps(x: Tensor, terms: Terms) -> Tensor:
+def node_maps(x: Tensor, terms: Terms | NodeTerms) -> Tensor:
     if not _has_node_maps(x, terms):
-        return factored.node_maps(x, terms.dense())
+        return factored.node_maps(x, dense_terms(terms))
     inputs = (x, terms.graph, terms.diagonal, *_parts(terms.left), *_parts(terms.right))
     if needs_gradient(x, *inputs[2:]):
         return _NodeMaps.apply(*inputs)
@@ -62,7 +64,7 @@ def node_maps(x: Tensor, terms: Terms) -> Tensor:
 edge_maps = factored.edge_maps
 
 
-def _has_node_maps(x: Tensor, terms: Terms) -> bool:
+def _has_node_maps(x: Tensor, terms: Terms | NodeTerms) -> bool:
     """Whether the operator with these maps was compiled."""
     if terms.diagonal.dim() != 1 or terms.edge_weight is not None or x.numel() == 0:
         return False
@@ -144,14 +146,17 @@ def _compose(
 # From free numbers to maps, and from scales to factors.
 
 
-def householder_maps(raw: Tensor, stalk_dim: int) -> tuple[Tensor, Tensor]:
+Composed = Callable[[Tensor], tuple[Tensor, Tensor]]
+
+
+def householder_maps(raw: Tensor, stalk_dim: int, compose: Composed) -> tuple[Tensor, Tensor]:
     """Scales ``(n,)`` and orthogonal matrices ``(n, d, d)`` of free numbers ``(n, d(d-1)/2 + 1)``.
 
     The matrices are Householder's of the tanh of all numbers but the last, the scale is the
-    exponential of that one, at most 10.
+    exponential of that one, at most 10. ``compose`` does the same with ordinary operations.
     """
     if needs_gradient(raw):
-        return _HouseholderMaps.apply(raw, stalk_dim)
+        return _HouseholderMaps.apply(raw, stalk_dim, compose)
     return _householder_maps(raw.contiguous(), stalk_dim)
 
 
@@ -164,29 +169,28 @@ def _householder_maps(raw: Tensor, d: int) -> tuple[Tensor, Tensor]:
 
 class _HouseholderMaps(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, raw: Tensor, stalk_dim: int) -> tuple[Tensor, Tensor]:
-        raw, ctx.stalk_dim = raw.contiguous(), stalk_dim
+    def forward(ctx: Any, raw: Tensor, stalk_dim: int, compose: Composed) -> Any:
+        raw, ctx.stalk_dim, ctx.compose = raw.contiguous(), stalk_dim, compose
         ctx.save_for_backward(raw)
         return _householder_maps(raw, stalk_dim)
 
     @staticmethod
-    def backward(ctx: Any, scale: Tensor, matrices: Tensor) -> tuple[Tensor | None, None]:
+    def backward(ctx: Any, scale: Tensor, matrices: Tensor) -> tuple[Tensor | None, ...]:
         (raw,), d = ctx.saved_tensors, ctx.stalk_dim
         if torch.is_grad_enabled():  # somebody will differentiate again
-            # Both outputs in one row: what is differentiated returns one tensor.
-            both = torch.cat([scale.unsqueeze(1), matrices.flatten(1)], dim=1)
-            return differentiable_backward(_compose_maps, (raw, d), (True, False), both)[0], None
+
+            def in_one_row(raw: Tensor) -> Tensor:  # what is differentiated returns one tensor
+                return _side_by_side(*ctx.compose(raw))
+
+            both = _side_by_side(scale, matrices)
+            return differentiable_backward(in_one_row, (raw,), (True,), both)[0], None, None
         grad = torch.empty_like(raw)
         call("conformal_back", len(raw), d, raw, scale.contiguous(), matrices.contiguous(), grad)
-        return grad, None
+        return grad, None, None
 
 
-def _compose_maps(raw: Tensor, stalk_dim: int) -> Tensor:
-    from coopsheaf.sheaves.orthogonal import ExpScale, Householder
-
-    k = stalk_dim * (stalk_dim - 1) // 2
-    matrices = Householder(stalk_dim)(torch.tanh(raw[:, :k]))
-    return torch.cat([ExpScale()(raw[:, k:]).unsqueeze(1), matrices.flatten(1)], dim=1)
+def _side_by_side(scale: Tensor, matrices: Tensor) -> Tensor:
+    return torch.cat([scale.unsqueeze(1), matrices.flatten(1)], dim=1)
 
 
 def augmented_factors(own: Tensor, other: Tensor, degree: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -4,37 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from coopsheaf.sheaves.graph import Graph
-
-
-class ConformalMaps(NamedTuple):
-    """One map per node of the form scale × orthogonal matrix."""
-
-    scale: Tensor  # (n,)
-    orthogonal: Tensor  # (n, d, d)
-
-    def to_dense(self) -> Tensor:
-        """The maps as matrices, ``(n, d, d)``."""
-        return self.scale[:, None, None] * self.orthogonal
-
-
-NodeMaps = Tensor | ConformalMaps
-"""One d×d map per node: any matrices ``(n, d, d)``, or :class:`ConformalMaps`."""
-
-
-def dense_maps(maps: NodeMaps) -> Tensor:
-    """The maps as matrices, ``(n, d, d)``."""
-    return maps.to_dense() if isinstance(maps, ConformalMaps) else maps
-
-
-def cast_maps(maps: NodeMaps, dtype: torch.dtype) -> NodeMaps:
-    """The maps in another precision."""
-    if isinstance(maps, ConformalMaps):
-        return ConformalMaps(maps.scale.to(dtype), maps.orthogonal.to(dtype))
-    return maps.to(dtype)
+from coopsheaf.sheaves.maps import NodeMaps, dense_maps
 
 
 class Terms(NamedTuple):
@@ -46,10 +19,22 @@ class Terms(NamedTuple):
 
     graph: Graph
     diagonal: Tensor  # (n,) or (n, d, d)
-    left: NodeMaps  # (n, d, d), (m, d, d) or n conformal maps
-    right: NodeMaps  # as left
+    left: Tensor  # (n, d, d) or (m, d, d)
+    right: Tensor  # as left
     edge_weight: Tensor | None = None  # (m,)
 
-    def dense(self) -> Terms:
-        """The same with maps as matrices, as all kernels but the compiled one want them."""
-        return self._replace(left=dense_maps(self.left), right=dense_maps(self.right))
+
+class NodeTerms(NamedTuple):
+    """The same with maps of the nodes that may be conformal, of which the compiled kernel knows."""
+
+    graph: Graph
+    diagonal: Tensor  # (n,) or (n, d, d)
+    left: NodeMaps
+    right: NodeMaps
+    edge_weight: Tensor | None = None  # (m,)
+
+
+def dense_terms(terms: Terms | NodeTerms) -> Terms:
+    """The parts with maps as matrices, as all kernels but the compiled one want them."""
+    graph, diagonal, left, right, edge_weight = terms
+    return Terms(graph, diagonal, dense_maps(left), dense_maps(right), edge_weight)

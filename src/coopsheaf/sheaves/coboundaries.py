@@ -1,0 +1,81 @@
+"""The coboundary of an undirected sheaf, whose square is the Laplacian."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from coopsheaf.sheaves.operator import Operator
+from coopsheaf.sheaves.sheaf import Sheaf, check_kind
+
+
+class Coboundary(Operator):
+    r"""The coboundary of an undirected sheaf, :math:`(\delta X)_e = \sqrt{w_e} (F_{v \unlhd e} x_v
+    - F_{u \unlhd e} x_u)` for e = (u, v): from nodes to edges.
+
+    What it returns has one d×h block per edge. Because of the root it has no gradient with respect
+    to a weight of exactly 0; the Laplacian has.
+    """
+
+    def __init__(self, sheaf: Sheaf) -> None:
+        self.sheaf = sheaf
+        w = sheaf.edge_weight
+        self.maps = sheaf.maps if w is None else w.sqrt()[:, None, None, None] * sheaf.maps
+
+    @property
+    def domain(self) -> tuple[int, int]:
+        return self.sheaf.num_nodes, self.sheaf.stalk_dim
+
+    @property
+    def codomain(self) -> tuple[int, int]:
+        return self.sheaf.num_edges, self.sheaf.stalk_dim
+
+    def _mv(self, x: Tensor) -> Tensor:
+        graph = self.sheaf.graph
+        return self.maps[:, 1] @ x[graph.target] - self.maps[:, 0] @ x[graph.source]
+
+    def to_dense(self) -> Tensor:
+        (n, d), m = self.domain, self.sheaf.num_edges
+        graph, edges = self.sheaf.graph, torch.arange(m, device=self.maps.device)
+        matrix = self.maps.new_zeros(m, n, d, d)
+        matrix = matrix.index_put((edges, graph.target), self.maps[:, 1], accumulate=True)
+        matrix = matrix.index_put((edges, graph.source), -self.maps[:, 0], accumulate=True)
+        return matrix.transpose(1, 2).reshape(m * d, n * d)
+
+    @property
+    def T(self) -> Operator:
+        return CoboundaryTranspose(self)
+
+
+class CoboundaryTranspose(Operator):
+    """The transpose of :class:`Coboundary`: from edges to nodes."""
+
+    def __init__(self, coboundary: Coboundary) -> None:
+        self.coboundary = coboundary
+
+    @property
+    def domain(self) -> tuple[int, int]:
+        return self.coboundary.codomain
+
+    @property
+    def codomain(self) -> tuple[int, int]:
+        return self.coboundary.domain
+
+    def _mv(self, x: Tensor) -> Tensor:
+        graph, maps = self.coboundary.sheaf.graph, self.coboundary.maps
+        out = x.new_zeros(graph.num_nodes, *x.shape[1:])
+        out = out.index_add(0, graph.target, maps[:, 1].mT @ x)
+        return out.index_add(0, graph.source, -(maps[:, 0].mT @ x))
+
+    def to_dense(self) -> Tensor:
+        return self.coboundary.to_dense().T
+
+    @property
+    def T(self) -> Operator:
+        return self.coboundary
+
+
+def coboundary(sheaf: Sheaf) -> Coboundary:
+    """The coboundary δ of an undirected sheaf; ``delta.T @ delta`` is its Laplacian."""
+    check_kind(sheaf, Sheaf)
+    return Coboundary(sheaf)
