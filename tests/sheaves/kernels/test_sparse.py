@@ -28,12 +28,11 @@ def identities(m: int, b: int) -> Tensor:
     return torch.eye(b, dtype=torch.float64).expand(m, b, b)
 
 
-@pytest.fixture(params=[True, False], ids=["library", "slices"])
+@pytest.fixture(params=[True, False], ids=["library", "bags"])
 def block_product(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways of multiplying blocks: the library's, and slices where there is none."""
+    """Both ways of multiplying blocks: the library's, and bags and slices where there is none."""
     if not request.param:
         monkeypatch.setattr(sparse, "_has_block_product", lambda work: False)
-        monkeypatch.setattr(sparse, "_has_bags", lambda work: False)
         monkeypatch.setattr(sparse, "SLICE_NUMEL", 20)
 
 
