@@ -227,7 +227,8 @@ def _multiply(x: Tensor, blocks: Tensor | None, ptr: Tensor, other: Tensor, edge
     elif _has_block_product(work):
         assert values is not None, "identity blocks are given as columns of one"
         _silence_beta_warning()
-        matrix = torch.sparse_bsr_tensor(ptr, other, values, (n * b, n * b), check_invariants=False)
+        ends, shape = other.to(ptr.dtype), (n * b, n * b)
+        matrix = torch.sparse_bsr_tensor(ptr, ends, values, shape, check_invariants=False)
         out = matrix @ work.view(n * b, c)
     else:
         assert values is not None, "identity blocks are given as columns of one"
@@ -250,8 +251,9 @@ def _sum_bags(table: Tensor, ptr: Tensor, other: Tensor, weights: Tensor | None)
     On the CPU the same numbers as the CSR product, several times faster; on other devices, too, no
     sparse tensor has to be built and nothing of the size of all messages.
     """
+    offsets = ptr.to(other.dtype)  # lists may be int32, their bounds int64: it wants both alike
     return F.embedding_bag(
-        other, table, ptr, mode="sum", per_sample_weights=weights, include_last_offset=True
+        other, table, offsets, mode="sum", per_sample_weights=weights, include_last_offset=True
     )
 
 
@@ -261,7 +263,9 @@ def _sum_block_rows(work: Tensor, ptr: Tensor, other: Tensor, values: Tensor) ->
     Row p of y_i sums B_e[p, q] times row q of x_j over the edges and q.
     """
     n, b, c = work.shape
-    entries = (other.unsqueeze(1) * b + torch.arange(b, device=other.device)).view(-1)  # (m·b,)
+    entries = (other.long().unsqueeze(1) * b + torch.arange(b, device=other.device)).view(
+        -1
+    )  # (m·b,)
     table, bags, turned = work.view(n * b, c), ptr * b, values.transpose(0, 1)  # (b, m, b)
     rows = [_sum_bags(table, bags, entries, turned[p].reshape(-1)) for p in range(b)]
     return torch.stack(rows, dim=1)
@@ -279,8 +283,8 @@ def _sample(g: Tensor, x: Tensor, ptr: Tensor, other: Tensor, edge: Tensor) -> T
         # Entry by entry of the blocks: a product sampled at a sparse pattern, in one library call
         # (which bears parallel edges, but no more of them than the matrix has entries).
         _silence_beta_warning()
-        zeros = x.new_zeros(other.numel())
-        pattern = torch.sparse_csr_tensor(ptr, other, zeros, (n, n), check_invariants=False)
+        zeros, ends = x.new_zeros(other.numel()), other.to(ptr.dtype)
+        pattern = torch.sparse_csr_tensor(ptr, ends, zeros, (n, n), check_invariants=False)
         columns = [x[:, q].contiguous().T for q in range(b)]  # (c, n)
         for p in range(b):
             rows = g[:, p].to(x.dtype).contiguous()  # (n, c)
