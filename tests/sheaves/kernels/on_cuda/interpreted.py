@@ -174,6 +174,18 @@ def test_products_at_edges(b: int) -> None:
     assert_close(got, g[EDGES[0]] @ x[EDGES[1]].mT)
 
 
+def test_lists_of_short_integers() -> None:
+    csr = ODD.by_target
+    short = csr._replace(other=csr.other.int(), edge=csr.edge.int())
+    x, blocks = randn(5, 2, 3), randn(7, 2, 2, seed=1)
+    for apply in (
+        lambda lists: on_cuda.neighbour_sums(x[:, 0], lists, blocks[:, 0, 0]),
+        lambda lists: on_cuda.block_sums(x, blocks, lists),
+        lambda lists: on_cuda.edge_products(x, x, lists),
+    ):
+        assert torch.equal(apply(short), apply(csr))
+
+
 def test_products_of_graphs_without_edges() -> None:
     csr: CSR = Graph(EMPTY, 3).by_target
     assert on_cuda.edge_products(randn(3, 2, 4), randn(3, 2, 4), csr).shape == (0, 2, 2)

@@ -20,7 +20,7 @@ triton = pytest.importorskip("triton", reason="needs Triton: pip install 'coopsh
 
 GRAPH = Graph(torch.randint(0, 6, (2, 20), generator=generator(0)), 6)
 ARCHITECTURES = {80: "sm_80", 90: "sm_90"}
-POINTERS = {torch.float32: "*fp32", torch.float64: "*fp64", torch.bfloat16: "*bf16", torch.int64: "*i64"}  # fmt: skip
+POINTERS = {torch.float32: "*fp32", torch.float64: "*fp64", torch.bfloat16: "*bf16", torch.int64: "*i64", torch.int32: "*i32"}  # fmt: skip
 
 
 class Compiler:
@@ -85,7 +85,7 @@ def kernels(made: dict[tuple[Any, ...], str]) -> set[str]:
     return {key[0] for key in made}
 
 
-@pytest.mark.parametrize(("d", "h", "weighted"), [(3, 32, False), (8, 5, True)])
+@pytest.mark.parametrize(("d", "h", "weighted"), [(1, 64, True), (3, 32, False), (8, 5, True)])
 def test_node_maps(d: int, h: int, weighted: bool, made: dict[tuple[Any, ...], str]) -> None:
     leaves = [torch.randn(6, d, h), torch.randn(6), torch.randn(6, d, d), torch.randn(6, d, d)]
     leaves += [torch.randn(20)] if weighted else []
@@ -118,4 +118,6 @@ def test_sparse_products(dtype: torch.dtype, made: dict[tuple[Any, ...], str]) -
     on_cuda.neighbour_sums(x.flatten(1), csr)
     on_cuda.block_sums(x, torch.randn(20, 3, 3).to(dtype).mT, csr)
     on_cuda.edge_products(x, x, csr)
+    short = csr._replace(other=csr.other.int(), edge=csr.edge.int())
+    on_cuda.neighbour_sums(x.flatten(1), short, torch.randn(20).to(dtype))
     assert kernels(made) == {"sum_neighbours", "sum_blocks", "multiply_ends"}

@@ -46,10 +46,10 @@ def test_a_step_without_triton() -> None:
     assert run(code) == "False"
 
 
-@pytest.mark.parametrize(("value", "wanted"), [("0", "False"), ("1", "True")])
-def test_the_environment_switches_them_off(value: str, wanted: str) -> None:
+def test_the_environment_switches_them_off() -> None:
+    assert on_cuda._wanted
     code = "from coopsheaf.sheaves.kernels import on_cuda; print(on_cuda._wanted)"
-    assert run(code, COOPSHEAF_TRITON=value) == wanted
+    assert run(code, COOPSHEAF_TRITON="0") == "False"
 
 
 @pytest.fixture
