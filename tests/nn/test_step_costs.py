@@ -57,9 +57,9 @@ def test_products_and_large_tensors_per_layer(d, learner, options, products, bat
 @pytest.mark.parametrize(
     ("d", "learner", "options", "large"),
     [
-        (3, MLPLearner(32), {"left_weights": False}, 19),
-        (4, ProjectedSAGELearner(32, 3), {}, 26),
-        (3, ProjectedSAGELearner(64, 5), {"left_weights": False}, 45),
+        (3, MLPLearner(32), {"left_weights": False}, 20),
+        (4, ProjectedSAGELearner(32, 3), {}, 21),
+        (3, ProjectedSAGELearner(64, 5), {"left_weights": False}, 37),
     ],
     ids=["tolokers", "roman-empire", "minesweeper"],
 )

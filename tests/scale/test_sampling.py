@@ -14,7 +14,7 @@ from torch_geometric.loader import NodeLoader
 from coopsheaf import CSNN, Graph
 from coopsheaf.scale import NeighbourSampler, forward_at, halo_hops, sample_neighbours
 from coopsheaf.scale.halo import degrees_of
-from coopsheaf.sheaves.graph import Subgraph
+from coopsheaf.sheaves.graph import Degrees, Subgraph
 
 N = 80
 GRAPH = Graph(torch.randint(0, N, (2, 900), generator=generator(0)), N)
@@ -200,3 +200,17 @@ def test_pyg_lib_is_called_as_pyg_calls_it(monkeypatch: pytest.MonkeyPatch) -> N
     own = sample_neighbours(GRAPH, nodes, [1], seed=0, backend="torch")
     assert len(calls) == 2
     assert own.nodes_per_hop[0] == 2
+
+
+def test_nothing_is_made_on_the_cpu_by_default() -> None:
+    """What says no device would be without values here; so all follows the device of the graph."""
+    graph = Graph(torch.randint(0, 60, (2, 900), generator=generator(1)), 60)
+    nodes = torch.arange(0, 60, 7)
+    expected = sample_neighbours(graph, nodes, [4, 2], seed=3, backend="torch")
+    with torch.device("meta"):
+        sample = sample_neighbours(graph, nodes, [4, 2], seed=3, backend="torch")
+        part = sample.to_subgraph(Degrees(graph.in_degree, graph.out_degree))
+        induced = graph.subgraph(nodes)
+    for one, other in zip(sample[:4], expected[:4], strict=True):
+        assert torch.equal(one, other)
+    assert part.graph.device == induced.graph.device == graph.device

@@ -17,6 +17,7 @@ Either takes several layers of the same sizes at once, as the two learners of a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -28,13 +29,15 @@ from coopsheaf.nn import fused
 from coopsheaf.nn.dropout import dropout
 from coopsheaf.nn.products import are_halved, multiply
 from coopsheaf.sheaves.graph import CSR, Graph, as_graph
-from coopsheaf.sheaves.kernels import is_fused
+from coopsheaf.sheaves.kernels import is_fused, on_cuda
 from coopsheaf.sheaves.kernels.eager import (
     differentiable_backward,
     is_plain_compiled,
     is_plain_eager,
 )
 from coopsheaf.sheaves.kernels.sparse import neighbour_sums, sparse_product
+
+Act = Callable[[Tensor], Tensor]
 
 
 class SAGEConv(nn.Module):
@@ -141,27 +144,16 @@ def apply_stacks(stacks: Sequence[SAGE], x: Tensor, graph: Graph) -> Tensor:
     The same as calling them one by one, in fewer passes.
     """
     first = stacks[0]
-    for level in range(len(first.norms)):
-        convs = [_conv(stack, level) for stack in stacks]
-        norms = [stack.norms[level] for stack in stacks]
-        parameters = [p for conv in convs for p in _parameters(conv)]
-        act, bare = fused.activation_code(first.act), all(type(n) is nn.Identity for n in norms)
-        if bare and act is not None and is_fused(x, *parameters):
-            p = first.dropout if first.training else 0.0
-            x = _fuse(x, graph, len(convs), parameters, act, p)
-            continue
-        x = apply_convs(convs, x, graph)
-        if not bare:
+    p = first.dropout if first.training else 0.0
+    for level in range(len(first.convs) - 1):
+        convs, norms = [_conv(s, level) for s in stacks], [s.norms[level] for s in stacks]
+        if all(type(norm) is nn.Identity for norm in norms):
+            x = apply_convs(convs, x, graph, first.act, p)
+        else:
+            x = apply_convs(convs, x, graph)
             x = torch.stack([norm(part) for norm, part in zip(norms, x, strict=True)])
-        x = dropout(first.act(x), first.dropout, first.training)
+            x = dropout(first.act(x), p)
     return apply_convs([_conv(stack, -1) for stack in stacks], x, graph)
-
-
-def _fuse(
-    x: Tensor, graph: Graph, count: int, parameters: list[Tensor], act: int = 0, p: float = 0.0
-) -> Tensor:
-    degree = _inverse_degree(graph, x)
-    return fused.sage_level(x, graph, degree, count, parameters, act, p)
 
 
 def go_together(stacks: Sequence[SAGE]) -> bool:
@@ -182,14 +174,24 @@ def _conv(stack: SAGE, level: int) -> SAGEConv:
     return conv
 
 
-def apply_convs(convs: Sequence[SAGEConv], x: Tensor, graph: Graph) -> Tensor:
+def apply_convs(
+    convs: Sequence[SAGEConv], x: Tensor, graph: Graph, act: Act | None = None, p: float = 0.0
+) -> Tensor:
     """Layers of the same sizes, one above the other: ``(convs, n, out)``.
 
-    x is what all of them see, ``(n, in)``, or what each sees, ``(convs, n, in)``.
+    x is what all of them see, ``(n, in)``, or what each sees, ``(convs, n, in)``. What comes out
+    goes through the activation and dropout with probability p, if an activation is given.
     """
     count, parameters = len(convs), [p for conv in convs for p in _parameters(conv)]
-    if is_fused(x, *parameters):
-        return _fuse(x, graph, count, parameters)
+    code = fused.IDENTITY if act is None else fused.activation_code(act)
+    if code is not None and is_fused(x, *parameters):
+        return fused.sage_level(x, graph, _inverse_degree(graph, x), count, parameters, code, p)
+    if _narrows(parameters[0]) and on_cuda.takes_sage(x, parameters, act):
+        columns, inverse = _columns(parameters, count), _inverse_degree(graph, x)
+        compose = partial(_compose_columns, graph)
+        return on_cuda.sage_level(x, graph, inverse, columns, act, p, compose)
+    if act is not None:
+        return dropout(act(apply_convs(convs, x, graph)), p)
     if convs[0].out_channels <= convs[0].in_channels:
         if is_plain_eager(x, *parameters):
             return _Convs.apply(x, graph, count, *parameters)
@@ -213,11 +215,20 @@ def _layers(parameters: Sequence[Tensor], count: int) -> list[Sequence[Tensor]]:
     return [parameters[k * size : (k + 1) * size] for k in range(count)]
 
 
+def _columns(parameters: Sequence[Tensor], count: int) -> list[Tensor]:
+    """Each parameter, stacked over the layers."""
+    return [torch.stack(column) for column in zip(*_layers(parameters, count), strict=True)]
+
+
 def compose_convs(x: Tensor, graph: Graph, count: int, *parameters: Tensor) -> Tensor:
     """The layers with ordinary operations."""
-    columns = [torch.stack(column) for column in zip(*_layers(parameters, count), strict=True)]
-    left, bias, right, *projection = columns
-    sent = _tell(x if x.dim() == 3 else x.expand(count, -1, -1), left, projection)
+    return _compose_columns(graph, x, *_columns(parameters, count))
+
+
+def _compose_columns(
+    graph: Graph, x: Tensor, left: Tensor, bias: Tensor, right: Tensor, *projection: Tensor
+) -> Tensor:
+    sent = _tell(x if x.dim() == 3 else x.expand(len(left), -1, -1), left, projection)
     return _hear(_mean(sent, graph), x, left, bias, right)
 
 

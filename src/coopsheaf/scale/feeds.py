@@ -103,12 +103,12 @@ class BatchFeed(ABC):
             found = batch.subgraph
             weight = None if self.edge_weight is None else self.edge_weight[found.edge]
             logits = model(
-                self.x[found.nodes].to(self.device, self.dtype),
+                self.x[found.nodes].to(self.device, self.dtype, non_blocking=True),
                 found.graph.to(self.device),
-                edge_weight=None if weight is None else weight.to(self.device),
+                edge_weight=None if weight is None else weight.to(self.device, non_blocking=True),
                 **self._edge_features(model, found),
             )
-            yield logits[batch.place.to(self.device)], self._targets(batch.nodes)
+            yield logits[batch.place.to(self.device, non_blocking=True)], self._targets(batch.nodes)
 
     def outputs(self, model: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
         if self.rank > 0:
@@ -160,7 +160,8 @@ class BatchFeed(ABC):
 
     def _targets(self, nodes: Tensor) -> Tensor:
         y = self.y[nodes]
-        return (y.to(self.dtype) if y.is_floating_point() else y).to(self.device)
+        y = y.to(self.dtype) if y.is_floating_point() else y
+        return y.to(self.device, non_blocking=True)
 
     def _edge_features(self, model: nn.Module, part: Subgraph | None = None) -> dict[str, Any]:
         """What a network is told of the features of the edges, of a part or of the whole graph."""

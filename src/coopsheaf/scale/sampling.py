@@ -54,8 +54,8 @@ def sample_neighbours(
     machine, unless pyg-lib is installed on one of them and not on the other.
 
     Args:
-        graph: the whole graph, on the CPU.
-        nodes: ``(k,)`` different nodes.
+        graph: the whole graph, on any device (pyg-lib's sampler wants the CPU).
+        nodes: ``(k,)`` different nodes, on the same device.
         fanouts: at most so many edges per node, hop by hop; -1 for all of them.
         seed: of the choice.
         direction: ``"in"``, from a node to the sources of edges into it (what it hears), or
@@ -115,8 +115,10 @@ def _choose(count: Tensor, size: int, rng: torch.Generator) -> Tensor:
     before, the last of those takes its place. All subsets are equally likely, and the cost does
     not depend on the counts.
     """
-    draws = torch.rand(count.numel(), size, generator=rng, dtype=torch.float64)
-    chosen = torch.empty(count.numel(), size, dtype=torch.int64)
+    # Drawn by the host's generator wherever the graph is: the same choice on every device.
+    draws = torch.rand(count.numel(), size, generator=rng, dtype=torch.float64, device="cpu")
+    draws = draws.to(count.device, non_blocking=True)
+    chosen = torch.empty(count.numel(), size, dtype=torch.int64, device=count.device)
     for t in range(size):
         last = count - size + t
         drawn = (draws[:, t] * (last + 1)).long().clamp_(max=last)
@@ -133,7 +135,7 @@ def _sample(lists: CSR, nodes: Tensor, fanouts: Sequence[int], seed: int, place:
         position, row = choose_edges(lists, frontier, fanout, rng)
         other = lists.other[position]
         new = other[place[other] < 0].unique()
-        place[new] = torch.arange(total, total + new.numel())
+        place[new] = torch.arange(total, total + new.numel(), device=new.device)
         total += new.numel()
         columns.append((place[other], place[frontier][row], lists.edge[position]))
         found.append(new)

@@ -200,12 +200,17 @@ class Graph:
 
     def to(self, device: torch.device | str) -> Graph:
         """A copy on another device."""
+
+        def send(part: Tensor) -> Tensor:
+            # To a device nobody has to wait; from one, what arrives must be there.
+            return part.to(device, non_blocking=part.is_cpu)
+
         return self._build(
-            self.source.to(device),
-            self.target.to(device),
-            CSR(*(part.to(device) for part in self.by_target)),
-            CSR(*(part.to(device) for part in self.by_source)),
-            None if self.whole is None else Degrees(*(part.to(device) for part in self.whole)),
+            send(self.source),
+            send(self.target),
+            CSR(*map(send, self.by_target)),
+            CSR(*map(send, self.by_source)),
+            None if self.whole is None else Degrees(*map(send, self.whole)),
         )
 
     @classmethod

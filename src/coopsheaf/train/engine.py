@@ -40,8 +40,16 @@ class Engine(Protocol):
 
     def backward(self, tensor: Tensor) -> None: ...
     def clip_gradients(
-        self, module: nn.Module, optimizer: Optimizer, *, max_norm: float
-    ) -> Tensor | None: ...
+        self,
+        module: nn.Module,
+        optimizer: Optimizer,
+        *,
+        max_norm: float,
+        error_if_nonfinite: bool = True,
+    ) -> Tensor | None:
+        """The norm of the gradient before it was clipped. To raise an error, it has to be read."""
+        ...
+
     def autocast(self) -> AbstractContextManager:
         """The precision in which a network computes."""
         ...
@@ -66,11 +74,16 @@ class Plain:
         tensor.backward()
 
     def clip_gradients(
-        self, module: nn.Module, optimizer: Optimizer, *, max_norm: float
+        self,
+        module: nn.Module,
+        optimizer: Optimizer,
+        *,
+        max_norm: float,
+        error_if_nonfinite: bool = True,
     ) -> Tensor | None:
         # In the order of the optimiser's groups, which decides the last bit of the norm.
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        return nn.utils.clip_grad_norm_(parameters, max_norm, error_if_nonfinite=True)
+        return nn.utils.clip_grad_norm_(parameters, max_norm, error_if_nonfinite=error_if_nonfinite)
 
     def autocast(self) -> AbstractContextManager:
         return _double_by_default() if self.double else nullcontext()

@@ -122,8 +122,9 @@ class GraphFeed:
     def step(self, model: nn.Module, index: Tensor) -> tuple[Tensor, Tensor]:
         """Logits and targets of some graphs."""
         batch = Batch.from_data_list([self.dataset.graphs[int(i)] for i in index])
-        batch = batch.to(self.device)
-        graph = Graph(batch.edge_index, batch.num_nodes)
+        # Sorted and checked before it is sent, and sent without waiting for it to arrive.
+        graph = Graph(batch.edge_index, batch.num_nodes).to(self.device)
+        batch = batch.to(self.device, non_blocking=True)
         inputs = {"batch": batch.batch, "batch_size": batch.num_graphs}
         if self.dataset.edge_channels:
             inputs["edge_attr"] = batch.edge_attr.to(self.dtype)

@@ -171,8 +171,8 @@ class LinkFeed:
         others = self.sources[place]
         drawn = (self.non_edges.draw(nodes, 1, rng)[:, 0] for nodes in (source, others))
         pairs = torch.stack([source, source, others]), torch.stack([target, *drawn])
-        device = self.x.device
-        return pairs[0].T.to(device), pairs[1].T.to(device)
+        source, target = (ends.T.to(self.x.device, non_blocking=True) for ends in pairs)
+        return source, target
 
     def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         logits = model(self.x, self.graph, *self.pairs(epoch), edge_weight=self.edge_weight)

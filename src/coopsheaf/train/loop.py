@@ -24,8 +24,8 @@ from coopsheaf.train.feed import Feed
 from coopsheaf.train.run_info import CheckpointError
 from coopsheaf.train.run_schema import check_state
 from coopsheaf.train.state_checks import check_moments, check_same_shapes
+from coopsheaf.train.tally import Tally
 from coopsheaf.train.task import HIGHER_IS_BETTER, Task
-from coopsheaf.train.trouble import clipping, divergence, has_finite_gradients
 from coopsheaf.train.world import World
 
 
@@ -203,25 +203,23 @@ def train_epoch(
 ) -> float:
     """The steps of one epoch; returns the mean loss over the samples of all processes."""
     model.train()
-    total, count, sound = 0.0, 0.0, True
+    tally = Tally(epoch, config)
     for logits, y in feed.steps(model, epoch):
         mass = task.mass(y, weight)
         # Without samples of its own a process still takes part: others have some.
-        loss = task.loss(logits, y, weight) if mass else logits.sum() * 0
+        some = isinstance(mass, Tensor) or mass > 0
+        loss = task.loss(logits, y, weight) if some else logits.sum() * 0
         optimizer.zero_grad(set_to_none=True)
         world.fabric.backward(world.balance(loss, mass))
-        if epoch == 0 and count == 0:
-            sound = has_finite_gradients(model)
+        tally.look_at(model)
         if config.clip is not None:
-            with clipping(epoch, sound, config):
-                world.fabric.clip_gradients(model, optimizer, max_norm=config.clip)
+            norm = world.fabric.clip_gradients(
+                model, optimizer, max_norm=config.clip, error_if_nonfinite=False
+            )
+            tally.clipped(norm)
         optimizer.step()
-        total, count = total + loss.item() * mass, count + mass
-    total, count = world.sum(total, count)
-    mean = total / count if count else math.nan
-    if not (sound and math.isfinite(mean)):
-        raise ValueError(divergence(mean, epoch, sound, config))
-    return mean
+        tally.add(loss, mass)
+    return tally.mean(world)
 
 
 def _make_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:

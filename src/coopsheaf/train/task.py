@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -57,18 +59,22 @@ class Task:
             ratio = None if class_weight is None else class_weight[1] / class_weight[0]
             targets = y.to(logits.dtype)
             return F.binary_cross_entropy_with_logits(logits.squeeze(-1), targets, pos_weight=ratio)
-        logits, y = _known(logits, y)
+        distance: Any = F.l1_loss
         if self.kind in ("multilabel", "link"):
-            return F.binary_cross_entropy_with_logits(logits, y)
-        return F.l1_loss(logits, y)
+            distance = F.binary_cross_entropy_with_logits
+        return _mean_of_known(distance, logits, y)
 
-    def mass(self, y: Tensor, class_weight: Tensor | None = None) -> float:
-        """What the mean in :meth:`loss` is divided by: so many samples, or the sum of weights."""
-        if self.kind == "multiclass" and class_weight is not None:
-            return class_weight[y].sum().item()
-        if self.kind in ("binary", "multiclass"):
+    def mass(self, y: Tensor, class_weight: Tensor | None = None) -> Tensor | float:
+        """What the mean in :meth:`loss` is divided by: so many samples, or the sum of weights.
+
+        A number where it can be had without waiting for a device, otherwise a tensor there.
+        """
+        if self.kind == "binary" or (self.kind == "multiclass" and class_weight is None):
             return float(len(y))
-        return float((~torch.isnan(y)).sum().item())
+        if y.numel() == 0:
+            return 0.0
+        mass = class_weight[y].sum() if class_weight is not None else (~torch.isnan(y)).sum()
+        return float(mass) if mass.is_cpu else mass
 
     def score(self, logits: Tensor, y: Tensor) -> float:
         """The metric of ``(n, out)`` logits; NaN if it is not defined."""
@@ -124,6 +130,16 @@ def _mean_reciprocal_rank(logits: Tensor) -> float:
         return float("nan")
     rank = 1 + (others > first).sum(1) + (others == first).sum(1) / 2
     return (1 / rank.double()).mean().item()
+
+
+def _mean_of_known(distance: Callable[..., Tensor], logits: Tensor, y: Tensor) -> Tensor:
+    """The mean distance of outputs from targets that are known."""
+    if y.is_cpu:
+        return distance(*_known(logits, y))
+    # Choosing them would wait for the device, which has to say how many they are.
+    known, logits = ~torch.isnan(y), logits.reshape(y.shape)
+    each = distance(logits, torch.where(known, y, 0.0).to(logits.dtype), reduction="none")
+    return torch.where(known, each, 0.0).sum() / known.sum().clamp(min=1)
 
 
 def _known(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.links import AnyDataset, LinkDataset
@@ -22,12 +20,6 @@ if TYPE_CHECKING:
 _LUCK = 0.02
 # So few epochs say nothing.
 _FEW = 5
-
-
-def has_finite_gradients(model: nn.Module) -> bool:
-    """Whether a first step leaves finite parameters behind."""
-    gradients = (parameter.grad for parameter in model.parameters())
-    return all(bool(grad.isfinite().all()) for grad in gradients if grad is not None)
 
 
 def divergence(mean: float, epoch: int, sound: bool, config: TrainConfig) -> str:
@@ -51,20 +43,14 @@ def divergence(mean: float, epoch: int, sound: bool, config: TrainConfig) -> str
     )
 
 
-@contextmanager
-def clipping(epoch: int, sound: bool, config: TrainConfig) -> Iterator[None]:
-    """A norm that is not finite, which PyTorch does not clip, becomes advice."""
-    try:
-        yield
-    except RuntimeError as error:
-        if "non-finite" not in str(error):
-            raise
-        if not sound:
-            raise ValueError(divergence(math.nan, epoch, sound, config)) from None
-        raise ValueError(
-            f"the norm of the gradient is not finite in epoch {epoch + 1}; scale very large "
-            f"features, targets or edge weights down, or lower `train.lr` (it is {config.lr:g})"
-        ) from None
+def endless_gradient(epoch: int, sound: bool, config: TrainConfig) -> str:
+    """Why a gradient that was to be clipped has no finite norm; arguments as above."""
+    if not sound:
+        return divergence(math.nan, epoch, sound, config)
+    return (
+        f"the norm of the gradient is not finite in epoch {epoch + 1}; scale very large "
+        f"features, targets or edge weights down, or lower `train.lr` (it is {config.lr:g})"
+    )
 
 
 def remark(

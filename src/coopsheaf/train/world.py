@@ -82,7 +82,7 @@ class World:
             for buffer in model.buffers():
                 dist.broadcast(buffer, 0)
 
-    def balance(self, loss: Tensor, mass: float) -> Tensor:
+    def balance(self, loss: Tensor, mass: Tensor | float) -> Tensor:
         """Scale a mean so that the mean over processes is that over all their samples.
 
         Args:
@@ -91,8 +91,11 @@ class World:
         """
         if self.size == 1:
             return loss
-        (total,) = self.sum(mass)
-        return loss * (mass * self.size / total)
+        # On the device: nobody reads how many samples the others have.
+        total = torch.full((), 0.0, dtype=torch.float64, device=self.fabric.device) + mass
+        share = total * self.size
+        dist.all_reduce(total)
+        return loss * (share / total).to(loss.dtype)
 
     def join(
         self, shares: dict[str, tuple[Tensor, Tensor]], parts: Iterable[str]

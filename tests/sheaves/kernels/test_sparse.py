@@ -28,12 +28,11 @@ def identities(m: int, b: int) -> Tensor:
     return torch.eye(b, dtype=torch.float64).expand(m, b, b)
 
 
-@pytest.fixture(params=[True, False], ids=["library", "slices"])
+@pytest.fixture(params=[True, False], ids=["library", "bags"])
 def block_product(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways of multiplying blocks: the library's, and slices where there is none."""
+    """Both ways of multiplying blocks: the library's, and bags and slices where there is none."""
     if not request.param:
         monkeypatch.setattr(sparse, "_has_block_product", lambda work: False)
-        monkeypatch.setattr(sparse, "_has_bags", lambda work: False)
         monkeypatch.setattr(sparse, "SLICE_NUMEL", 20)
 
 
@@ -179,3 +178,36 @@ def test_more_parallel_edges_than_a_matrix_has_entries(b: int) -> None:
     g, x = randn(2, b, 4), randn(2, b, 4, seed=1)
     expected = g[edges[1]] @ x[edges[0]].mT
     assert_close(edge_products(g, x, graph), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.usefixtures("block_product")
+@pytest.mark.parametrize("b", [1, 2])
+def test_lists_of_short_integers(b: int) -> None:
+    """Bounds may be int64 where the lists are int32."""
+    n, edge_index = ODD_GRAPHS["random-directed"]
+    graph = Graph(edge_index, n)
+    ptr, other, edge = graph.by_target
+    x, blocks = randn(n, b, 4), randn(graph.num_edges, b, b)
+    short = (ptr, other.int(), edge.int())
+    assert torch.equal(
+        sparse._multiply(x, blocks, *short), sparse._multiply(x, blocks, ptr, other, edge)
+    )
+    assert torch.equal(sparse._sample(x, x, *short), sparse._sample(x, x, ptr, other, edge))
+
+
+def test_devices_build_no_sparse_tensor_and_take_no_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sparse tensors and vectors of ones would be built anew in every product."""
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise AssertionError("not on a device")
+
+    for name in ("sparse_csr_tensor", "sparse_bsr_tensor", "ones"):
+        monkeypatch.setattr(torch, name, refuse)
+    monkeypatch.setattr(Tensor, "new_ones", refuse)
+    graph = Graph(torch.randint(0, 50, (2, 5000), generator=generator(0)), 50).to("meta")
+    x, blocks = torch.empty(50, 3, 64, device="meta"), torch.empty(5000, 3, 3, device="meta")
+    assert sparse._multiply(x, blocks, *graph.by_target).shape == x.shape
+    assert sparse._multiply(x[:, :1], blocks[:, :1, :1], *graph.by_target).shape == (50, 1, 64)
+    assert sparse._multiply(x[:, :1], None, *graph.by_target).shape == (50, 1, 64)
+    assert len(sparse._slices(5000, 3 * 64, x.device)) == 1
+    assert len(sparse._slices(5000 * 64, 3 * 64, torch.device("cpu"))) > 1

@@ -18,7 +18,7 @@ from torch.autograd import forward_ad
 
 def is_plain_eager(*tensors: Tensor | None) -> bool:
     """Tensors of one full-precision dtype on the CPU, and nobody who needs to look inside."""
-    return not torch.compiler.is_compiling() and _is_plain(tensors)
+    return not torch.compiler.is_compiling() and is_plain(tensors)
 
 
 def is_transformed() -> bool:
@@ -33,18 +33,23 @@ def is_transformed() -> bool:
 def is_plain_compiled(*tensors: Tensor | None) -> bool:
     """The same in code that is being compiled to be run here, not exported."""
     compiled = torch.compiler.is_compiling() and not torch.compiler.is_exporting()
-    return compiled and _is_plain(tensors)
+    return compiled and is_plain(tensors)
 
 
-def _is_plain(tensors: Sequence[Tensor | None]) -> bool:
+def is_plain(
+    tensors: Sequence[Tensor | None],
+    device: str = "cpu",
+    dtypes: Sequence[torch.dtype] = (torch.float32, torch.float64),
+) -> bool:
+    """Tensors of one of these dtypes on this kind of device, outside of transforms and autocast."""
     given = [tensor for tensor in tensors if tensor is not None]
     dtype = given[0].dtype
     return (
-        dtype in (torch.float32, torch.float64)
-        and all(tensor.dtype == dtype and tensor.device.type == "cpu" for tensor in given)
+        dtype in dtypes
+        and all(tensor.dtype == dtype and tensor.device.type == device for tensor in given)
         and forward_ad._current_level < 0
         and not is_transformed()
-        and not torch.is_autocast_enabled("cpu")
+        and not torch.is_autocast_enabled(device)
     )
 
 

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from coopsheaf.sheaves.graph import Graph
+from coopsheaf.sheaves.kernels import on_cuda
 from coopsheaf.sheaves.kernels.diagonal import apply_diagonal
 from coopsheaf.sheaves.kernels.eager import differentiable_backward, is_plain_eager
 from coopsheaf.sheaves.kernels.sparse import edge_products, neighbour_sums, sparse_product
@@ -30,6 +31,8 @@ NODES = 1 << 14
 def node_maps(x: Tensor, terms: Terms) -> Tensor:
     if is_plain_eager(x, *terms[1:]):
         return _NodeMaps.apply(x, *terms)
+    if on_cuda.takes_node_maps(x, terms):
+        return on_cuda.node_maps(x, terms, compose)
     return compose(x, *terms)
 
 

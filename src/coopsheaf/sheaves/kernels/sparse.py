@@ -23,10 +23,13 @@ from torch.autograd import forward_ad
 
 from coopsheaf.sheaves.edge_list import EdgeList
 from coopsheaf.sheaves.graph import CSR, Graph
+from coopsheaf.sheaves.kernels import on_cuda
 from coopsheaf.sheaves.kernels.eager import is_transformed
 
 # Edge-wise work that no library product covers is done in slices of about this many numbers.
 SLICE_NUMEL = 1 << 20
+# On other devices a slice costs launches, and memory is there: one slice for most graphs.
+DEVICE_SLICE_NUMEL = 1 << 26
 
 
 def sparse_product(x: Tensor, graph: Graph, blocks: Tensor | None = None) -> Tensor:
@@ -212,40 +215,60 @@ def _multiply(x: Tensor, blocks: Tensor | None, ptr: Tensor, other: Tensor, edge
     n, b, c = x.shape
     if other.numel() == 0 or x.numel() == 0:
         return torch.zeros_like(x, memory_format=torch.contiguous_format)
+    if on_cuda.takes(x):
+        return _launch(x, blocks, CSR(ptr, other, edge))
     # The CPU's sparse products know no half precision.
     halved = x.dtype in (torch.bfloat16, torch.float16) and not x.is_cuda
     work = x.to(torch.float32 if halved else x.dtype).contiguous()
     values = None if blocks is None else blocks.to(work.dtype)[edge]  # in the order of the rows
-    if b == 1 and _has_bags(work):
-        # The sums of an embedding bag: the same numbers as the CSR product, several times faster.
-        weights = None if values is None else values.view(-1)
-        bag = F.embedding_bag(
-            other,
-            work.view(n, c),
-            ptr,
-            mode="sum",
-            per_sample_weights=weights,
-            include_last_offset=True,
-        )
-        return bag.view(n, b, c).to(x.dtype)
-    if values is None:
-        values = work.new_ones(other.numel(), 1, 1)
     if b == 1:
-        _silence_beta_warning()
-        matrix = torch.sparse_csr_tensor(
-            ptr, other, values.view(-1), (n, n), check_invariants=False
-        )
-        out = matrix @ work.view(n, c)
+        weights = None if values is None else values.view(-1)
+        out = _sum_bags(work.view(n, c), ptr, other, weights)
     elif _has_block_product(work):
+        assert values is not None, "identity blocks are given as columns of one"
         _silence_beta_warning()
-        matrix = torch.sparse_bsr_tensor(ptr, other, values, (n * b, n * b), check_invariants=False)
+        ends, shape = other.to(ptr.dtype), (n * b, n * b)
+        matrix = torch.sparse_bsr_tensor(ptr, ends, values, shape, check_invariants=False)
         out = matrix @ work.view(n * b, c)
     else:
-        out = torch.zeros_like(work)
-        rows = _rows(ptr, other)
-        for part in _slices(other.numel(), b * c):
-            out.index_add_(0, rows[part], values[part] @ work[other[part]])
+        assert values is not None, "identity blocks are given as columns of one"
+        out = _sum_block_rows(work, ptr, other, values)
     return out.view(n, b, c).to(x.dtype)
+
+
+def _launch(x: Tensor, blocks: Tensor | None, csr: CSR) -> Tensor:
+    """The product by one Triton kernel."""
+    if x.shape[1] > 1:
+        assert blocks is not None, "identity blocks are given as columns of one"
+        return on_cuda.block_sums(x, blocks, csr)
+    weight = None if blocks is None else blocks.reshape(-1)
+    return on_cuda.neighbour_sums(x.squeeze(1), csr, weight).unsqueeze(1)
+
+
+def _sum_bags(table: Tensor, ptr: Tensor, other: Tensor, weights: Tensor | None) -> Tensor:
+    """Σ w_k table[other_k] over the entries k of each row, as sums of an embedding bag.
+
+    On the CPU the same numbers as the CSR product, several times faster; on other devices, too, no
+    sparse tensor has to be built and nothing of the size of all messages.
+    """
+    offsets = ptr.to(other.dtype)  # lists may be int32, their bounds int64: it wants both alike
+    return F.embedding_bag(
+        other, table, offsets, mode="sum", per_sample_weights=weights, include_last_offset=True
+    )
+
+
+def _sum_block_rows(work: Tensor, ptr: Tensor, other: Tensor, values: Tensor) -> Tensor:
+    """The block product where no library has one: a bag of b entries per edge, for each of b rows.
+
+    Row p of y_i sums B_e[p, q] times row q of x_j over the edges and q.
+    """
+    n, b, c = work.shape
+    entries = (other.long().unsqueeze(1) * b + torch.arange(b, device=other.device)).view(
+        -1
+    )  # (m·b,)
+    table, bags, turned = work.view(n * b, c), ptr * b, values.transpose(0, 1)  # (b, m, b)
+    rows = [_sum_bags(table, bags, entries, turned[p].reshape(-1)) for p in range(b)]
+    return torch.stack(rows, dim=1)
 
 
 def _sample(g: Tensor, x: Tensor, ptr: Tensor, other: Tensor, edge: Tensor) -> Tensor:
@@ -253,13 +276,15 @@ def _sample(g: Tensor, x: Tensor, ptr: Tensor, other: Tensor, edge: Tensor) -> T
     out = x.new_empty(other.numel(), b, b)
     if other.numel() == 0:
         return out
+    if on_cuda.takes(g, x):
+        return on_cuda.edge_products(g, x, CSR(ptr, other, edge))
     known = x.dtype in (torch.float32, torch.float64) and other.numel() <= n * n
     if _has_block_product(x) and known:
         # Entry by entry of the blocks: a product sampled at a sparse pattern, in one library call
         # (which bears parallel edges, but no more of them than the matrix has entries).
         _silence_beta_warning()
-        zeros = x.new_zeros(other.numel())
-        pattern = torch.sparse_csr_tensor(ptr, other, zeros, (n, n), check_invariants=False)
+        zeros, ends = x.new_zeros(other.numel()), other.to(ptr.dtype)
+        pattern = torch.sparse_csr_tensor(ptr, ends, zeros, (n, n), check_invariants=False)
         columns = [x[:, q].contiguous().T for q in range(b)]  # (c, n)
         for p in range(b):
             rows = g[:, p].to(x.dtype).contiguous()  # (n, c)
@@ -268,7 +293,7 @@ def _sample(g: Tensor, x: Tensor, ptr: Tensor, other: Tensor, edge: Tensor) -> T
                 out[edge, p, q] = sampled.values()
         return out
     ends = _rows(ptr, other)
-    for part in _slices(other.numel(), b * c):
+    for part in _slices(other.numel(), b * c, x.device):
         out[edge[part]] = g[ends[part]] @ x[other[part]].mT
     return out
 
@@ -279,13 +304,10 @@ def _rows(ptr: Tensor, other: Tensor) -> Tensor:
     return torch.repeat_interleave(nodes, ptr.diff(), output_size=other.numel())
 
 
-def _slices(num_edges: int, width: int) -> list[slice]:
-    step = max(1, SLICE_NUMEL // max(1, width))
+def _slices(num_edges: int, width: int, device: torch.device) -> list[slice]:
+    numel = SLICE_NUMEL if device.type == "cpu" else DEVICE_SLICE_NUMEL
+    step = max(1, numel // max(1, width))
     return [slice(start, start + step) for start in range(0, num_edges, step)]
-
-
-def _has_bags(work: Tensor) -> bool:
-    return work.device.type == "cpu"
 
 
 def _has_block_product(work: Tensor) -> bool:

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv, Linear
+from torch_geometric.utils import add_self_loops, remove_self_loops
 
 from coopsheaf.checks import check_int, check_probability
 from coopsheaf.models.network import Network, make_act, make_norm
@@ -241,14 +242,14 @@ class PlainGAT(PlainNetwork):
         output_heads: int,
         attention_dropout: float,
     ) -> nn.Module:
+        options: dict[str, Any] = {"dropout": attention_dropout, "add_self_loops": False}
         if last:
-            return GATConv(
-                before, after, heads=output_heads, concat=False, dropout=attention_dropout
-            )
-        return GATConv(before, after // num_heads, heads=num_heads, dropout=attention_dropout)
+            return GATConv(before, after, heads=output_heads, concat=False, **options)
+        return GATConv(before, after // num_heads, heads=num_heads, **options)
 
     def step(self, layer: Any, x: Tensor, graph: Graph, edge_weight: Tensor | None) -> Tensor:
-        return layer(x, graph.edge_index)
+        # Once per graph: PyG would look for loops in every layer, and wait for the device.
+        return layer(x, graph.remember("one loop per node", _give_loops))
 
     def embed(
         self,
@@ -264,6 +265,12 @@ class PlainGAT(PlainNetwork):
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, num_heads={self.num_heads})"
+
+
+def _give_loops(graph: Graph) -> Tensor:
+    """The edges with one loop per node in place of those that there are."""
+    edges, _ = remove_self_loops(graph.edge_index)
+    return add_self_loops(edges, num_nodes=graph.num_nodes)[0]
 
 
 class PlainSAGE(PlainNetwork):
