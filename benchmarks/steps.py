@@ -115,7 +115,7 @@ class Training:
             return self.graph.edge_index
         into, n = self.graph.by_target, self.setting.num_nodes
         ones = torch.ones(self.graph.num_edges)
-        return torch.sparse_csr_tensor(into[0], into[1], ones, (n, n))
+        return torch.sparse_csr_tensor(*into[:2], ones, (n, n), check_invariants=True)
 
     def loss(self, kernel: str) -> Tensor:
         out = self.models[kernel](self.x, self.edges[kernel])

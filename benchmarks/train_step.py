@@ -215,14 +215,14 @@ def parse_args() -> argparse.Namespace:
     args = parser.parse_args()
     if args.clock == "cpu" and args.table is None and set(args.threads) != {1}:
         parser.error("argument --cpu-time: adds up all threads; it goes with --threads 1")
-    wanted, args.kernels = args.kernels, []
-    for kernel in wanted or KERNELS:
+    wanted, args.kernels = args.kernels or KERNELS, []
+    for kernel in wanted if args.table is None else ():
         reason = why_not(kernel)
         if reason is None:
             args.kernels.append(kernel)
         else:
             report(f"{kernel} is left out: {reason}")
-    if not args.kernels:
+    if not args.kernels and args.table is None:
         parser.error("argument --kernels: none of them can run here")
     for name in ("graphs", "kernels", "threads"):
         setattr(args, name, tuple(dict.fromkeys(getattr(args, name))))
