@@ -34,8 +34,13 @@ def find_steps(records: list[dict[str, Any]]) -> Steps:
 
 
 def ratio(steps: Steps, graph: str, kernel: str, other: str, key: str = TIME) -> float | None:
-    """``kernel`` over ``other``, both with kept memory; ``None`` if one was not measured."""
-    a, b = (steps.get((graph, name, "kept"), {}).get(key) for name in (kernel, other))
+    """``kernel`` over ``other``, both by the same allocator; ``None`` if one was not measured.
+
+    Time is with kept memory. Memory is without: who keeps it holds more than a step needs, most of
+    all who makes a tensor per edge.
+    """
+    how = "kept" if key == TIME else "plain"
+    a, b = (steps.get((graph, name, how), {}).get(key) for name in (kernel, other))
     return None if a is None or b is None else a / b
 
 

@@ -113,9 +113,10 @@ class Training:
             return self.graph
         if kernel != "gcn-cached":
             return self.graph.edge_index
-        into, n = self.graph.by_target, self.setting.num_nodes
+        n, rows = self.setting.num_nodes, self.graph.edge_index.flip(0)
         ones = torch.ones(self.graph.num_edges)
-        return torch.sparse_csr_tensor(*into[:2], ones, (n, n), check_invariants=True)
+        adjacency = torch.sparse_coo_tensor(rows, ones, (n, n), check_invariants=True)
+        return adjacency.coalesce().to_sparse_csr()  # transposed, with sorted columns
 
     def loss(self, kernel: str) -> Tensor:
         out = self.models[kernel](self.x, self.edges[kernel])
