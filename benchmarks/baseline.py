@@ -68,13 +68,21 @@ class MapLearner(nn.Module):
 class Conv(nn.Module):
     """The diffusion of a layer: the paper's two Laplacians, one message per edge."""
 
-    def __init__(self, channels: int, stalk_dim: int, learner: dict[str, int], left: bool) -> None:
+    def __init__(
+        self,
+        channels: int,
+        stalk_dim: int,
+        learner: dict[str, int],
+        *,
+        left: bool = True,
+        right: bool = True,
+    ) -> None:
         super().__init__()
         width = channels * stalk_dim
         self.source_learner = MapLearner(width, stalk_dim, learner)
         self.target_learner = MapLearner(width, stalk_dim, learner)
         self.left = nn.Linear(stalk_dim, stalk_dim, bias=False) if left else None
-        self.right = nn.Linear(channels, channels, bias=False)
+        self.right = nn.Linear(channels, channels, bias=False) if right else None
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         n, features = x.shape[0], x.flatten(1)
@@ -82,7 +90,8 @@ class Conv(nn.Module):
         t, r = self.target_learner(features, edge_index)
         if self.left is not None:
             x = self.left.weight @ x
-        x = self.right(x)
+        if self.right is not None:
+            x = self.right(x)
         source_maps, target_maps = s[:, None, None] * q, t[:, None, None] * r
         out_degree = degree(edge_index[0], n, x.dtype) * s.square()
         in_degree = degree(edge_index[1], n, x.dtype) * t.square()
@@ -122,15 +131,19 @@ class BaselineCSNN(nn.Module):
         stalk_dim: int,
         learner: dict[str, int],
         left_weights: bool = True,
+        right_weights: bool = True,
         norm: str | None = None,
+        input_dropout: float = 0.2,
         dropout: float = 0.2,
     ) -> None:
         super().__init__()
-        self.shape, self.dropout = (stalk_dim, hidden_channels), dropout
+        self.shape = (stalk_dim, hidden_channels)
+        self.input_dropout, self.dropout = input_dropout, dropout
         width = stalk_dim * hidden_channels
         self.encoder = nn.Linear(in_channels, width)
         self.convs = nn.ModuleList(
-            Conv(hidden_channels, stalk_dim, learner, left_weights) for _ in range(num_layers)
+            Conv(hidden_channels, stalk_dim, learner, left=left_weights, right=right_weights)
+            for _ in range(num_layers)
         )
         self.epsilons = nn.ParameterList(torch.zeros(stalk_dim, 1) for _ in range(num_layers))
         self.norms = nn.ModuleList(
@@ -139,7 +152,7 @@ class BaselineCSNN(nn.Module):
         self.readout = nn.Sequential(nn.Linear(width, out_channels))
 
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        x = F.dropout(x, self.dropout, self.training)
+        x = F.dropout(x, self.input_dropout, self.training)
         x = F.gelu(self.encoder(x)).unflatten(1, self.shape)
         for conv, epsilon, norm in zip(self.convs, self.epsilons, self.norms, strict=True):
             x = F.dropout(x, self.dropout, self.training)

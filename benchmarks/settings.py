@@ -79,6 +79,7 @@ class Setting:
     model: dict[str, Any]
     learner: dict[str, int]  # what the baseline calls the learner of the model
     optimizer: dict[str, float]
+    input_dropout: float = 0.2
 
     def make_graph(self) -> coopsheaf.Graph:
         pairs = self.pairs(self.num_nodes, self.num_pairs)
@@ -87,19 +88,23 @@ class Setting:
         return coopsheaf.Graph(edge_index, self.num_nodes)
 
     def make_model(self) -> coopsheaf.CSNN:
-        return coopsheaf.CSNN(*self.sizes, input_dropout=0.2, dropout=0.2, **self.model)
+        drops = {"input_dropout": self.input_dropout, "dropout": 0.2}
+        return coopsheaf.CSNN(*self.sizes, **drops, **self.model)
 
     def make_baseline(self) -> nn.Module:
         """The same network the ordinary way, with the parameters that a CSNN starts from."""
         state = self.make_model().state_dict()
         options = self.model | {"learner": self.learner}
-        return BaselineCSNN(*self.sizes, dropout=0.2, **options).load(state)
+        drops = {"input_dropout": self.input_dropout, "dropout": 0.2}
+        return BaselineCSNN(*self.sizes, **drops, **options).load(state)
 
-    def make_gcn(self, width: int | None = None, layers: int | None = None) -> nn.Module:
+    def make_gcn(
+        self, width: int | None = None, layers: int | None = None, *, cached: bool = False
+    ) -> nn.Module:
         """PyG's GCN, as wide and as deep as the CSNN unless said otherwise."""
         features, channels, depth, outputs = self.sizes
-        width = width or channels * self.model["stalk_dim"]
-        return GCN(features, width, layers or depth, outputs, dropout=0.2, act="gelu")
+        width, layers = width or channels * self.model["stalk_dim"], layers or depth
+        return GCN(features, width, layers, outputs, dropout=0.2, act="gelu", cached=cached)
 
     def products(self) -> list[tuple[int, int, int]]:
         """Rows, inputs and outputs of every matrix product of the CSNN, its d×d ones left out."""
@@ -109,6 +114,24 @@ class Setting:
                 rows = self.num_nodes * (d if name.endswith(".right") else 1)
                 found.append((rows, module.in_features, module.out_features))
         return found
+
+
+def random_pairs(num_nodes: int, num_pairs: int) -> Tensor:
+    """Any two nodes with equal odds, ``(2, num_pairs)``."""
+
+    def draw(count: int) -> Tensor:
+        return torch.randint(num_nodes, (2, count))
+
+    return fill_up(draw(num_pairs), draw, num_nodes, num_pairs)
+
+
+def random_setting(num_nodes: int) -> Setting:
+    """A random graph of ten edges per node with the network of ``scaling.py``: MLP learners."""
+    return Setting(
+        random_pairs, num_nodes=num_nodes, num_pairs=10 * num_nodes, both_ways=True,
+        sizes=(16, 32, 2, 5), model={"stalk_dim": 3, "learner": MLPLearner(32)},
+        learner={"hidden": 32}, optimizer={"lr": 0.01},
+    )  # fmt: skip
 
 
 SAGE_5X64, SAGE_3X32 = ProjectedSAGELearner(64, 5), ProjectedSAGELearner(32, 3)
@@ -129,4 +152,13 @@ SETTINGS = {
         model={"stalk_dim": 4, "learner": SAGE_3X32},
         learner={"hidden": 32, "layers": 3}, optimizer={"lr": 0.02, "weight_decay": 1e-7},
     ),
+    "texas": Setting(
+        skewed_pairs, num_nodes=183, num_pairs=279, both_ways=True, sizes=(1703, 16, 2, 5),
+        model={"stalk_dim": 2, "learner": MLPLearner(32), "left_weights": False,
+               "right_weights": False},
+        learner={"hidden": 32}, optimizer={"lr": 0.01, "weight_decay": 0.01}, input_dropout=0.5,
+    ),
+    "random-1e5": random_setting(10_000),
+    "random-3e5": random_setting(31_600),
+    "random-1e6": random_setting(100_000),
 }  # fmt: skip

@@ -14,7 +14,7 @@ from torch_geometric.nn import GraphSAGE, LayerNorm
 from torch_geometric.nn import SAGEConv as PyGSAGEConv
 
 from coopsheaf import Graph
-from coopsheaf.nn import SAGE, SAGEConv, sage
+from coopsheaf.nn import SAGE, SAGEConv, sage, sage_steps
 from coopsheaf.nn.sage import go_together
 
 
@@ -82,11 +82,11 @@ def test_operators_pass_the_checks_of_torch(project: bool, shared: bool) -> None
     x = (randn(n, 5) if shared else randn(2, n, 5)).requires_grad_()
     arrays = [*graph.by_target, *graph.by_source, sage._inverse_degree(graph, x)]
     parameters = [p for conv in convs for p in sage._parameters(conv)]
-    torch.library.opcheck(sage._convs, (x, arrays, parameters, 2))
-    y, sent = (part.detach() for part in sage._convs(x, arrays, parameters, 2))
+    torch.library.opcheck(sage_steps.convs_operator, (x, arrays, parameters, 2))
+    y, sent = (part.detach() for part in sage_steps.convs_operator(x, arrays, parameters, 2))
     fixed = x.detach(), sent, arrays, [p.detach() for p in parameters], 2
     for for_x in (True, False):
-        torch.library.opcheck(sage._convs_backward, (y, *fixed, for_x))
+        torch.library.opcheck(sage_steps.convs_backward_operator, (y, *fixed, for_x))
 
 
 def test_compiled_code_can_be_differentiated_forward() -> None:

@@ -300,3 +300,12 @@ def test_ones_own_network_is_given_the_rows_of_the_edges_of_a_part() -> None:
     edges = next(source.batches(net, 0)).subgraph.edge
     assert FEATURED.edge_attr is not None
     assert torch.equal(net.seen, FEATURED.edge_attr.double()[edges])
+
+
+@EACH
+def test_what_an_evaluation_computes_beside_an_epoch(kind: str) -> None:
+    net, source = model(), feed(KINDS[kind])
+    trained = sum(batch.subgraph.nodes.numel() for batch in source.batches(net, 0))
+    share = source.evaluation_share(net, ("val",))
+    assert share == pytest.approx(DATA.num_nodes / trained, rel=0.1)
+    assert tuple(source.outputs(net, ("val",))) == ("val",)

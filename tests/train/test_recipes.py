@@ -278,6 +278,9 @@ def test_set_is_typed(assignment: str, section: str, field: str, value: Any) -> 
         ("train.lr.deep=1", r"'lr' has no settings of its own"),
         ("train.optimizer=sgd", r"train\.optimizer.*must be one of 'adam', 'adamw'; got 'sgd'"),
         ("train.epochs=0", r"train\.epochs.*must be at least 1; got 0"),
+        ("train.eval_every=0", r"`eval_every` must be at least 1, or 'auto'; got 0"),
+        ("train.eval_every=often", r"`eval_every` must be at least 1, or 'auto'; got 'often'"),
+        ("train.eval_parts=val", r"train\.eval_parts.*must be one of 'all'; got 'val'"),
     ],
 )
 def test_set_names_what_does_not_fit(assignment: str, message: str) -> None:
@@ -306,6 +309,7 @@ def test_every_other_setting_counts_in_the_hash(section: str) -> None:
         new = {bool: not old, int: 97, float: 0.123, str: "adamw", type(None): 0.5}[type(old)]
         if section == "train":
             fitting = {"schedule": "cosine", "precision": "64", "select": "loss", "processes": 2}
+            fitting["eval_parts"] = "all"
             new = fitting.get(name, new)
         changed = dataclasses.replace(
             recipe, **{section: dataclasses.replace(values, **{name: new})}

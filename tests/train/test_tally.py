@@ -14,14 +14,16 @@ from torch.testing import assert_close
 from torch.utils._pytree import tree_map_only
 from train.small import graph_dataset, link_dataset, node_dataset, recipe
 
+from coopsheaf.data.dataset import PARTS
 from coopsheaf.data.links import AnyDataset
 from coopsheaf.models.registry import make_settings
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels import sparse
 from coopsheaf.train.build import build_model
 from coopsheaf.train.engine import Plain
+from coopsheaf.train.evaluation import evaluate_together
 from coopsheaf.train.feed import NodeFeed
-from coopsheaf.train.loop import _evaluate, train_epoch
+from coopsheaf.train.loop import train_epoch
 from coopsheaf.train.make_feed import make_feed
 from coopsheaf.train.recipe import Recipe
 from coopsheaf.train.tally import Tally, finite_gradients
@@ -103,7 +105,7 @@ def waits(settings: Recipe, dataset: AnyDataset, task: Task, epoch: int = 1) -> 
     if isinstance(feed, NodeFeed):
         # What networks derive from a graph once, with values.
         known = make_feed(dataset, 0, settings, torch.device("cpu"))
-        known.outputs(model)
+        known.outputs(model, PARTS)
         move = partial(tree_map_only, Tensor, lambda part: part.to(DEVICE))
         feed.graph._memo.update(move(known.graph._memo))
     model.to(DEVICE)
@@ -112,7 +114,7 @@ def waits(settings: Recipe, dataset: AnyDataset, task: Task, epoch: int = 1) -> 
     with Synchronisations() as step:
         train_epoch(model, feed, task, optimizer, world(), settings.train, weight, epoch)
     with Synchronisations() as evaluation, torch.no_grad():
-        _evaluate(model, feed, task, world())
+        evaluate_together(model, feed, task, world(), PARTS)
     return [dict(step.found), dict(evaluation.found)]
 
 

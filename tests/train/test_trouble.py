@@ -9,6 +9,7 @@ import torch
 from train.small import node_dataset, recipe
 
 from coopsheaf.data.dataset import NodeDataset
+from coopsheaf.sheaves.kernels import use_kernel
 from coopsheaf.train.engine import Plain
 from coopsheaf.train.run import run_split
 from coopsheaf.train.tally import Tally, finite_gradients
@@ -54,7 +55,8 @@ def test_a_norm_that_cannot_be_clipped_is_one_line() -> None:
 def test_chance_gets_a_word() -> None:
     data, task = node_dataset(), Task("multiclass", "accuracy")
     made = recipe(epochs=12, lr=1000.0)
-    run, result = run_split(made, data, device="cpu")
+    with use_kernel("factored"):  # with other masks it may be luckier
+        run, result = run_split(made, data, device="cpu")
     word = remark(run.task, data, 0, result, made.train)
     assert word is not None
     assert "no better than chance" in word

@@ -38,7 +38,7 @@ def left(folder: Path, name: str, rank: int) -> tuple[dict[str, Tensor], list[li
         ("clusters", {}),
         ("nodes", {"class_weights": True}),
         ("neighbours", {"clip": 0.1}),
-        ("graphs", {"schedule": "plateau"}),
+        ("graphs", {"schedule": "plateau", "eval_parts": "all"}),
     ],
 )
 def test_two_processes_do_what_one_does_with_twice_the_batch(

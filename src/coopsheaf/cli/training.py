@@ -96,10 +96,11 @@ def _train_splits(
             append_record(file, record)
         say_passed_over(passed_over.reasons)
         metric = NAMES[dataset.metric]
+        often = f", evaluated every {result.eval_every}" if result.eval_every > 1 else ""
         show.say(
             f"split {split}: {metric} train {result.scores['train']:.4f}  "
             f"val {result.scores['val']:.4f}  test {result.scores['test']:.4f}  "
-            f"(epoch {result.best_epoch} of {result.epochs}, {result.seconds:.1f} s)"
+            f"(epoch {result.best_epoch} of {result.epochs}{often}, {result.seconds:.1f} s)"
         )
         show.say(f"  run: {out}   record: {file}")
         word = remark(run.task, dataset, split, result, recipe.train)

@@ -68,7 +68,7 @@ def _draw_mask(shape: Sequence[int], dropped: int, token: Tensor) -> Tensor:
     # One draw from PyTorch's generator seeds a faster one: what it draws, it draws again.
     seed = int(torch.empty((), dtype=torch.int64).random_())
     if active_kernel() == "native":  # the masks of the compiled kernels
-        kept = fused.draw_factors(torch.empty(tuple(shape)), seed, dropped)
+        kept = fused.draw_factors(torch.empty(shape, dtype=torch.float32), seed, dropped)
         return kept.ne(0).to(torch.int8)
     words = np.random.SFC64(seed).random_raw((count + 3) // 4)
     bits = torch.from_numpy(words.view(np.int16))[:count].view(shape)

@@ -6,7 +6,7 @@ A layer is written down twice:
   what it hears (:func:`_hear`). :func:`compose_convs` puts a sparse product between them, for
   whatever needs to look inside; :mod:`coopsheaf.scale` puts sums over one chunk of nodes after the
   other;
-* by hand, forward and back (:func:`_go_forward`, :func:`_go_back`), for training on the CPU: fewer
+* by hand, forward and back (:mod:`coopsheaf.nn.sage_steps`), for training on the CPU: fewer
   passes, and nothing kept but x and p(x). An autograd function calls it in eager mode, a custom
   operator where code is compiled to be run. Where compiled kernels are installed, these do it
   (:func:`coopsheaf.nn.fused.sage_level`), activation and dropout included.
@@ -27,15 +27,16 @@ from torch import Tensor, nn
 
 from coopsheaf.nn import fused
 from coopsheaf.nn.dropout import dropout
-from coopsheaf.nn.products import are_halved, multiply
-from coopsheaf.sheaves.graph import CSR, Graph, as_graph
+from coopsheaf.nn.products import are_halved
+from coopsheaf.nn.sage_steps import by_layer, convs_operator, go_back, go_forward
+from coopsheaf.sheaves.graph import Graph, as_graph
 from coopsheaf.sheaves.kernels import is_fused, on_cuda
 from coopsheaf.sheaves.kernels.eager import (
     differentiable_backward,
     is_plain_compiled,
     is_plain_eager,
 )
-from coopsheaf.sheaves.kernels.sparse import neighbour_sums, sparse_product
+from coopsheaf.sheaves.kernels.sparse import sparse_product
 
 Act = Callable[[Tensor], Tensor]
 
@@ -197,7 +198,7 @@ def apply_convs(
             return _Convs.apply(x, graph, count, *parameters)
         if is_plain_compiled(x, *parameters):
             arrays = [*graph.by_target, *graph.by_source, _inverse_degree(graph, x)]
-            return _convs(x, arrays, parameters, count)[0]
+            return convs_operator(x, arrays, parameters, count)[0]
     return compose_convs(x, graph, count, *parameters)
 
 
@@ -210,14 +211,9 @@ def _parameters(conv: SAGEConv) -> list[Tensor]:
     return own if conv.lin is None else [*own, conv.lin.weight, conv.lin.bias]
 
 
-def _layers(parameters: Sequence[Tensor], count: int) -> list[Sequence[Tensor]]:
-    size = len(parameters) // count
-    return [parameters[k * size : (k + 1) * size] for k in range(count)]
-
-
 def _columns(parameters: Sequence[Tensor], count: int) -> list[Tensor]:
     """Each parameter, stacked over the layers."""
-    return [torch.stack(column) for column in zip(*_layers(parameters, count), strict=True)]
+    return [torch.stack(column) for column in zip(*by_layer(parameters, count), strict=True)]
 
 
 def compose_convs(x: Tensor, graph: Graph, count: int, *parameters: Tensor) -> Tensor:
@@ -272,9 +268,9 @@ class _Convs(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, graph: Graph, count: int, *parameters: Tensor) -> Tensor:
-        layers = _layers(parameters, count)
+        layers = by_layer(parameters, count)
         halved = are_halved(x)
-        y, sent = _go_forward(x, graph.by_target, _inverse_degree(graph, x), layers, halved)
+        y, sent = go_forward(x, graph.by_target, _inverse_degree(graph, x), layers, halved)
         ctx.graph, ctx.count, ctx.halved = graph, count, halved
         ctx.save_for_backward(x, sent, *parameters)
         return y
@@ -286,138 +282,8 @@ class _Convs(torch.autograd.Function):
         if torch.is_grad_enabled():  # somebody will differentiate again
             inputs = (x, graph, ctx.count, *parameters)
             return differentiable_backward(compose_convs, inputs, needed, grad)
-        layers, inverse_degree = _layers(parameters, ctx.count), _inverse_degree(graph, grad)
+        layers, inverse_degree = by_layer(parameters, ctx.count), _inverse_degree(graph, grad)
         spread = graph.by_source, inverse_degree
-        how = {"for_x": needed[0], "halved": ctx.halved}
-        grad_x, gradients = _go_back(grad, x, sent, *spread, layers, **how)
+        for_x, halved = needed[0], ctx.halved
+        grad_x, gradients = go_back(grad, x, sent, *spread, layers, for_x=for_x, halved=halved)
         return grad_x, None, None, *gradients
-
-
-def _go_forward(
-    x: Tensor,
-    into: CSR,
-    inverse_degree: Tensor,
-    layers: Sequence[Sequence[Tensor]],
-    halved: bool = False,
-) -> tuple[Tensor, Tensor | None]:
-    """What the layers make of x, and p(x) if they project.
-
-    One product at a time on rows that lie together: side by side, the layers' products on shared
-    inputs would be wider, but all others would jump from row to row and lose more than that.
-    """
-    count, (n, channels) = len(layers), x.shape[-2:]
-    y = x.new_empty(count, n, layers[0][0].shape[0])
-    sent = x.new_empty(count, n, channels) if len(layers[0]) > 3 else None
-    for k, (left, bias, right, *projection) in enumerate(layers):
-        own = told = _part(x, k)
-        if sent is not None:
-            weight, offset = projection
-            told = _add_product(sent[k].copy_(offset), own, weight.T, halved).relu_()
-        heard = neighbour_sums(multiply(told, left.T, halved), into)
-        torch.mul(heard, inverse_degree, out=y[k]).add_(bias)
-        _add_product(y[k], own, right.T, halved)
-    return y, sent
-
-
-def _add_product(out: Tensor, a: Tensor, b: Tensor, halved: bool) -> Tensor:
-    return out.add_(multiply(a, b, True)) if halved else out.addmm_(a, b)
-
-
-def _go_back(
-    grad: Tensor,
-    x: Tensor,
-    sent: Tensor | None,
-    out_of: CSR,
-    inverse_degree: Tensor,
-    layers: Sequence[Sequence[Tensor]],
-    *,
-    for_x: bool,
-    halved: bool = False,
-) -> tuple[Tensor | None, list[Tensor]]:
-    """The gradient of x, if it is asked for, and those of the parameters."""
-    grad, gradients = grad.contiguous(), []
-    grad_x = torch.empty_like(x, memory_format=torch.contiguous_format) if for_x else None
-    for k, (left, _, right, *projection) in enumerate(layers):
-        own, own_grad = _part(x, k), grad[k]
-        inner, outer = neighbour_sums(own_grad * inverse_degree, out_of), left
-        told = own if sent is None else sent[k]
-        gradients += [multiply(inner.T, told, halved), own_grad.sum(0)]
-        gradients += [multiply(own_grad.T, own, halved)]
-        if projection:
-            inner, outer = multiply(inner, left, halved), projection[0]
-            torch.ops.aten.threshold_backward.grad_input(inner, told, 0, grad_input=inner)
-            gradients += [multiply(inner.T, own, halved), inner.sum(0)]
-        if grad_x is not None:
-            part = _part(grad_x, k)
-            if x.dim() == 2 and k > 0:  # all layers saw the same x
-                _add_product(part, inner, outer, halved)
-            elif halved:
-                part.copy_(multiply(inner, outer, True))
-            else:
-                torch.mm(inner, outer, out=part)
-            _add_product(part, own_grad, right, halved)
-    return grad_x, gradients
-
-
-def _part(x: Tensor, k: int) -> Tensor:
-    return x if x.dim() == 2 else x[k]
-
-
-# The same for compilers, which make slower products of the plain composition. The arrays are those
-# of the edges by target, of the edges by source, and the inverse degrees.
-
-
-@torch.library.custom_op("coopsheaf::sage_convs", mutates_args=())
-def _convs(
-    x: Tensor, arrays: Sequence[Tensor], parameters: Sequence[Tensor], count: int
-) -> tuple[Tensor, Tensor]:
-    y, sent = _go_forward(x, CSR(*arrays[:3]), arrays[6], _layers(parameters, count))
-    return y, x.new_empty(0) if sent is None else sent
-
-
-@torch.library.custom_op("coopsheaf::sage_convs_backward", mutates_args=())
-def _convs_backward(
-    grad: Tensor,
-    x: Tensor,
-    sent: Tensor,
-    arrays: Sequence[Tensor],
-    parameters: Sequence[Tensor],
-    count: int,
-    for_x: bool,
-) -> list[Tensor]:
-    layers = _layers(parameters, count)
-    told = sent if len(layers[0]) > 3 else None
-    spread = CSR(*arrays[3:6]), arrays[6]
-    grad_x, gradients = _go_back(grad, x, told, *spread, layers, for_x=for_x)
-    return gradients if grad_x is None else [*gradients, grad_x]
-
-
-@_convs.register_fake
-def _(
-    x: Tensor, arrays: Sequence[Tensor], parameters: Sequence[Tensor], count: int
-) -> tuple[Tensor, Tensor]:
-    layers, (n, channels) = _layers(parameters, count), x.shape[-2:]
-    sent = (count, n, channels) if len(layers[0]) > 3 else (0,)
-    return x.new_empty(count, n, layers[0][0].shape[0]), x.new_empty(sent)
-
-
-@_convs_backward.register_fake
-def _(grad: Tensor, x: Tensor, *others: Any) -> list[Tensor]:
-    _, _, parameters, _, for_x = others
-    alike = [*parameters, x] if for_x else parameters
-    return [torch.empty_like(p, memory_format=torch.contiguous_format) for p in alike]
-
-
-def _save_convs(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    x, arrays, parameters, ctx.count = inputs
-    ctx.save_for_backward(x, output[1], *arrays, *parameters)
-
-
-def _differentiate_convs(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Any, ...]:
-    x, sent, *rest = ctx.saved_tensors
-    arrays, parameters, for_x = rest[:7], rest[7:], ctx.needs_input_grad[0]
-    found = _convs_backward(grad, x, sent, arrays, parameters, ctx.count, for_x)
-    return found[-1] if for_x else None, [None] * 7, found[: len(parameters)], None
-
-
-_convs.register_autograd(_differentiate_convs, setup_context=_save_convs)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from coopsheaf.data.dataset import NodeDataset
+from coopsheaf.data.dataset import PARTS, NodeDataset
 from coopsheaf.data.pack import prepared_graph
 from coopsheaf.models.csnn import CSNN
 from coopsheaf.nn.edge_features import EdgeFeatures, edge_means
@@ -52,6 +52,8 @@ class BatchFeed(ABC):
         world_size: how many there are.
         folder: of kept clusters; the user's cache if not given.
     """
+
+    one_pass = True  # the outputs of all nodes, layer by layer
 
     def __init__(
         self,
@@ -110,7 +112,9 @@ class BatchFeed(ABC):
             )
             yield logits[batch.place.to(self.device, non_blocking=True)], self._targets(batch.nodes)
 
-    def outputs(self, model: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
+    def outputs(
+        self, model: nn.Module, parts: Sequence[str] = PARTS
+    ) -> dict[str, tuple[Tensor, Tensor]]:
         if self.rank > 0:
             return {}
         weight = self.edge_weight
@@ -123,9 +127,13 @@ class BatchFeed(ABC):
             chunk=self.chunk,
         )
         return {
-            part: (logits[index.to(self.device)], self._targets(index))
-            for part, index in self.index.items()
+            part: (logits[self.index[part].to(self.device)], self._targets(self.index[part]))
+            for part in parts
         }
+
+    def evaluation_share(self, model: nn.Module, parts: Sequence[str]) -> float:
+        found = self.summary(model)
+        return self.graph.num_nodes / (found["steps"] * found["nodes_per_step"])
 
     def train_targets(self) -> Tensor:
         return self._targets(self.index["train"])

@@ -13,6 +13,8 @@ SCHEDULES = {
     "cosine": "cosine to zero after `warmup` epochs of linear warm-up",
 }
 SELECTIONS = {"metric": "best validation metric", "loss": "lowest validation loss"}
+AUTO = "auto"
+EVAL_PARTS = {"all": "training, validation and test part at every evaluation"}
 PRECISIONS = {
     "32": "32-true",
     "64": "64-true",
@@ -38,7 +40,8 @@ class TrainConfig:
         precision: ``"32"``, ``"64"`` or ``"bf16"`` (autocast).
         batch_size: graphs per step; whole-graph tasks only.
         class_weights: weigh classes by their inverse frequency among the training nodes.
-        eval_every: epochs between evaluations.
+        eval_every: epochs between evaluations, or ``"auto"``: so many that evaluations take about a
+            tenth of the time (:func:`~coopsheaf.train.evaluation.epochs_between`).
         seed: of initialisation, dropout and shuffling.
         select: what decides which epoch is kept and when patience ends: the validation metric if
             not set, or ``"loss"``, the validation loss.
@@ -46,6 +49,9 @@ class TrainConfig:
             if not set.
         compile: run the network through ``torch.compile``: the first epoch takes minutes, the
             others are faster. Needs a C++ compiler.
+        eval_parts: ``"all"`` scores the training and the test part at every evaluation. If not set,
+            they are where they cost nothing, and otherwise (many graphs) once, at the epoch that
+            validation has chosen.
         processes: how many processes share every step; set by how the program was started
             (``torchrun --nproc-per-node N -m coopsheaf train ...``), not by hand.
     """
@@ -62,13 +68,14 @@ class TrainConfig:
     precision: str = "32"
     batch_size: int = 128
     class_weights: bool = False
-    eval_every: int = 1
+    eval_every: int | str = 1
     seed: int = 43
     # Later additions are None by default: then the hashes of recorded settings stay what they are.
     select: str | None = None
     map_weight_decay: float | None = None
     compile: bool | None = None
     processes: int | None = None
+    eval_parts: str | None = None
 
     def __post_init__(self) -> None:
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
@@ -80,11 +87,16 @@ class TrainConfig:
             ("warmup", 0),
             ("plateau_patience", 1),
             ("batch_size", 1),
-            ("eval_every", 1),
             ("seed", 0),
         ):
             if getattr(self, name) < minimum:
                 raise ValueError(f"`{name}` must be at least {minimum}; got {getattr(self, name)}")
+        if self.eval_every != AUTO and (isinstance(self.eval_every, str) or self.eval_every < 1):
+            raise ValueError(
+                f"`eval_every` must be at least 1, or {AUTO!r}; got {self.eval_every!r}"
+            )
+        if self.eval_parts is not None:
+            check_choice("eval_parts", self.eval_parts, EVAL_PARTS)
         if self.processes is not None:
             check_int("processes", self.processes, minimum=2)
         if self.select is not None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -18,15 +18,24 @@ from coopsheaf.train.order import epoch_batches
 class Feed(Protocol):
     """Supplies the steps of an epoch, and outputs with targets for evaluation."""
 
+    one_pass: bool
+    """Whether outputs of one part of the split cost as much as those of all."""
+
     def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Logits and targets of each training step, computed with ``model``."""
         ...
 
-    def outputs(self, model: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
-        """Logits and targets of each part of the split.
+    def outputs(
+        self, model: nn.Module, parts: Sequence[str] = PARTS
+    ) -> dict[str, tuple[Tensor, Tensor]]:
+        """Logits and targets of some parts of the split.
 
         With several processes, this one's share of them; a part it has none of is not there.
         """
+        ...
+
+    def evaluation_share(self, model: nn.Module, parts: Sequence[str]) -> float:
+        """How many nodes or graphs :meth:`outputs` computes for each that an epoch trains on."""
         ...
 
     def train_targets(self) -> Tensor:
@@ -40,6 +49,8 @@ class Feed(Protocol):
 
 class NodeFeed:
     """The whole graph in every step; the loss is taken at the training nodes of one split."""
+
+    one_pass = True
 
     def __init__(
         self, dataset: NodeDataset, split: int, *, device: torch.device, dtype: torch.dtype
@@ -59,9 +70,14 @@ class NodeFeed:
     def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         yield self.forward(model)[self.index["train"]], self.y["train"]
 
-    def outputs(self, model: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
+    def outputs(
+        self, model: nn.Module, parts: Sequence[str] = PARTS
+    ) -> dict[str, tuple[Tensor, Tensor]]:
         logits = self.forward(model)
-        return {part: (logits[self.index[part]], self.y[part]) for part in PARTS}
+        return {part: (logits[self.index[part]], self.y[part]) for part in parts}
+
+    def evaluation_share(self, model: nn.Module, parts: Sequence[str]) -> float:
+        return 1.0
 
     def train_targets(self) -> Tensor:
         return self.y["train"]
@@ -70,11 +86,23 @@ class NodeFeed:
         return None
 
 
+class Joined(NamedTuple):
+    """Several graphs as one: what a network is called with, and the targets."""
+
+    x: Tensor
+    graph: Graph
+    inputs: dict[str, Any]
+    y: Tensor
+
+
 class GraphFeed:
     """Mini-batches of graphs, shuffled anew in every epoch from the seed and the epoch alone.
 
-    Several processes share every step, and the graphs of an evaluation.
+    Several processes share every step, and the graphs of an evaluation. Those of the validation
+    part, which every evaluation looks at, are joined once.
     """
+
+    one_pass = False
 
     def __init__(
         self,
@@ -90,6 +118,7 @@ class GraphFeed:
         self.dataset, self.batch_size, self.seed = dataset, batch_size, seed
         self.device, self.dtype = device, dtype
         self.rank, self.world_size = rank, world_size
+        self._val: list[Joined] | None = None
 
     def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         train = self.dataset.train
@@ -103,15 +132,20 @@ class GraphFeed:
         ):
             yield self.step(model, train[batch])
 
-    def outputs(self, model: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
+    def outputs(
+        self, model: nn.Module, parts: Sequence[str] = PARTS
+    ) -> dict[str, tuple[Tensor, Tensor]]:
         out = {}
-        for part in PARTS:
-            mine = getattr(self.dataset, part).tensor_split(self.world_size)[self.rank]
-            pieces = [self.step(model, batch) for batch in mine.split(self.batch_size)]
-            if mine.numel():
+        for part in parts:
+            pieces = [self._apply(model, batch) for batch in self._evaluated(part)]
+            if pieces:
                 logits, y = (torch.cat(column) for column in zip(*pieces, strict=True))
                 out[part] = (logits, y)
         return out
+
+    def evaluation_share(self, model: nn.Module, parts: Sequence[str]) -> float:
+        computed = sum(getattr(self.dataset, part).numel() for part in parts)
+        return computed / self.dataset.train.numel()
 
     def summary(self, model: nn.Module) -> None:
         return None
@@ -121,6 +155,10 @@ class GraphFeed:
 
     def step(self, model: nn.Module, index: Tensor) -> tuple[Tensor, Tensor]:
         """Logits and targets of some graphs."""
+        return self._apply(model, self._join(index))
+
+    def _join(self, index: Tensor) -> Joined:
+        """Some graphs side by side."""
         batch = Batch.from_data_list([self.dataset.graphs[int(i)] for i in index])
         # Sorted and checked before it is sent, and sent without waiting for it to arrive.
         graph = Graph(batch.edge_index, batch.num_nodes).to(self.device)
@@ -128,5 +166,19 @@ class GraphFeed:
         inputs = {"batch": batch.batch, "batch_size": batch.num_graphs}
         if self.dataset.edge_channels:
             inputs["edge_attr"] = batch.edge_attr.to(self.dtype)
-        logits = model(batch.x.to(self.dtype), graph, **inputs)
-        return logits, batch.y.to(self.dtype) if batch.y.is_floating_point() else batch.y
+        y = batch.y.to(self.dtype) if batch.y.is_floating_point() else batch.y
+        return Joined(batch.x.to(self.dtype), graph, inputs, y)
+
+    def _apply(self, model: nn.Module, batch: Joined) -> tuple[Tensor, Tensor]:
+        return model(batch.x, batch.graph, **batch.inputs), batch.y
+
+    def _evaluated(self, part: str) -> Iterable[Joined]:
+        """The graphs of a part that this process evaluates, batch by batch."""
+        if part == "val" and self._val is not None:
+            return self._val
+        mine = getattr(self.dataset, part).tensor_split(self.world_size)[self.rank]
+        batches = (self._join(batch) for batch in mine.split(self.batch_size) if batch.numel())
+        if part != "val":
+            return batches
+        self._val = list(batches)
+        return self._val

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -136,6 +136,8 @@ class LinkFeed:
     Logits and targets are ``(links, 1 + negatives)``, the link first in each row.
     """
 
+    one_pass = True
+
     def __init__(
         self, dataset: LinkDataset, *, seed: int, device: torch.device, dtype: torch.dtype
     ) -> None:
@@ -178,11 +180,16 @@ class LinkFeed:
         logits = model(self.x, self.graph, *self.pairs(epoch), edge_weight=self.edge_weight)
         yield logits, _targets(logits)
 
-    def outputs(self, model: nn.Module) -> dict[str, tuple[Tensor, Tensor]]:
+    def outputs(
+        self, model: nn.Module, parts: Sequence[str] = PARTS
+    ) -> dict[str, tuple[Tensor, Tensor]]:
         assert isinstance(model, LinkNetwork)
         ends = model.decoder.ends(model.network(self.x, self.graph, self.edge_weight))
-        logits = {part: model.decoder.score(ends, *self.parts[part]) for part in PARTS}
+        logits = {part: model.decoder.score(ends, *self.parts[part]) for part in parts}
         return {part: (values, _targets(values)) for part, values in logits.items()}
+
+    def evaluation_share(self, model: nn.Module, parts: Sequence[str]) -> float:
+        return 1.0
 
     def train_targets(self) -> Tensor:
         return torch.ones(self.links.shape[1])

@@ -20,6 +20,8 @@ from coopsheaf.schema import brief_text
 from coopsheaf.train.checkpoint import load_tensors, pack, save_tensors, unpack
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.engine import Engine
+from coopsheaf.train.evaluation import epochs_between, evaluate_together, regular_parts
+from coopsheaf.train.evaluation import evaluate as evaluate
 from coopsheaf.train.feed import Feed
 from coopsheaf.train.run_info import CheckpointError
 from coopsheaf.train.run_schema import check_state
@@ -50,7 +52,8 @@ class FitState:
     best_epoch: int = 0
     best: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0
-    history: list[list[float]] = field(default_factory=list)  # epoch, loss, train, val, test
+    # Epoch, loss, train, val, test; NaN for a part that was not scored.
+    history: list[list[float]] = field(default_factory=list)
     plateau: dict[str, Any] = field(default_factory=dict)
 
 
@@ -64,6 +67,7 @@ class FitResult:
     seconds: float
     history: list[list[float]]
     interrupted: bool
+    eval_every: int = 1  # as it was; with "auto" that is worked out
 
 
 def train_dtype(config: TrainConfig) -> torch.dtype:
@@ -89,7 +93,8 @@ def fit(
 
     Selection is on validation alone: the first epoch that attains the best value of the metric, or
     of the loss if the settings say so. The test metric is recorded at that epoch and decides
-    nothing.
+    nothing; where an evaluation leaves it out (:func:`regular_parts`), it is found with the
+    parameters that were kept.
 
     Args:
         model: the network, freshly built after seeding.
@@ -115,6 +120,10 @@ def fit(
         weight = task.class_weight(feed.train_targets()).to(train_dtype(config))
     state, best = FitState(), _copy(model)
     world = World(fabric)
+    parts = regular_parts(feed, config)
+    every = epochs_between(
+        config, lambda: world.by_first(lambda: feed.evaluation_share(model, parts))
+    )
     if resume and state_path is not None:
         path = state_path
         kept = world.by_first(lambda: _read(path, identity) if path.exists() else None)
@@ -134,11 +143,10 @@ def fit(
         world.align(model)
         ease_memory()
         state.epoch += 1
-        if state.epoch % config.eval_every == 0 or state.epoch == config.epochs:
-            with torch.no_grad():
-                scores, val_loss = _evaluate(model, feed, task, world)
-            scores["val_loss"] = val_loss
-            state.history.append([state.epoch, loss, *(scores[part] for part in PARTS)])
+        if state.epoch % every == 0 or state.epoch == config.epochs:
+            scores = evaluate_together(model, feed, task, world, parts)
+            found = (scores.get(part, math.nan) for part in PARTS)
+            state.history.append([state.epoch, loss, *found])
             if _better(scores, state.best, task, config):
                 state.best, state.best_epoch, best = scores, state.epoch, _copy(model)
             if plateau is not None:
@@ -162,33 +170,12 @@ def fit(
                 "class only), so no epoch can be selected; choose another split"
             )
         model.load_state_dict(best)
+        if left := [part for part in PARTS if part not in parts]:
+            state.best |= evaluate_together(model, feed, task, world, left)
     scores = {part: state.best.get(part, math.nan) for part in PARTS}
     return FitResult(
-        scores, state.best_epoch, state.epoch, state.seconds, state.history, interrupted
+        scores, state.best_epoch, state.epoch, state.seconds, state.history, interrupted, every
     )
-
-
-@torch.no_grad()
-def evaluate(model: nn.Module, feed: Feed, task: Task) -> dict[str, float]:
-    """The metric on each whole part of the split."""
-    model.eval()
-    return {part: task.score(*pair) for part, pair in feed.outputs(model).items()}
-
-
-def _evaluate(
-    model: nn.Module, feed: Feed, task: Task, world: World
-) -> tuple[dict[str, float], float]:
-    """The metric on each whole part of the split, and the loss on its validation part."""
-    model.eval()
-    with world.fabric.autocast():
-        # The network itself: wrapped for several processes, it would wait for all of them.
-        outputs = world.join(feed.outputs(model), PARTS)
-    scores = {part: task.score(*pair) for part, pair in outputs.items()}
-    logits, y = outputs["val"]
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    loss = task.loss(logits, y).item() if len(y) else math.nan
-    model.train()
-    return scores, loss
 
 
 def train_epoch(

@@ -10,7 +10,7 @@ from coopsheaf.checks import did_you_mean
 from coopsheaf.config import ConfigError, config_hash, from_mapping, override, to_mapping
 from coopsheaf.models.registry import MODELS, find_model
 from coopsheaf.train.batches import BatchConfig
-from coopsheaf.train.config import TrainConfig
+from coopsheaf.train.config import AUTO, TrainConfig
 
 CHANGED = ", changed"  # at the end of a recipe's name
 
@@ -159,6 +159,10 @@ def default_recipe(model_name: str, dataset: str = "") -> Recipe:
     known = {item.name for item in fields(config)}
     gentle = {"dropout": 0.2, "num_layers": 2}
     config = replace(config, **{key: value for key, value in gentle.items() if key in known})
-    train = TrainConfig(lr=info.default_lr, weight_decay=1e-5, epochs=300, patience=50)
+    # A dataset that others measure has a protocol, every epoch; one's own data has none.
+    every: int | str = 1 if dataset else AUTO
+    train = TrainConfig(
+        lr=info.default_lr, weight_decay=1e-5, epochs=300, patience=50, eval_every=every
+    )
     source = "default of coopsheaf; not tuned"
     return Recipe(model_name, config, DataConfig(dataset), train, name="default", source=source)

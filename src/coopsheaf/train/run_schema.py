@@ -51,6 +51,8 @@ RESULT: dict[str, Kind] = {
     "interrupted": truth,
 }
 
+RESULT_OPTIONAL: dict[str, Kind] = {"eval_every": whole(1)}
+
 REQUIRED: dict[str, Kind] = {
     "format": whole(),
     "status": one_of(STATUSES),
@@ -71,7 +73,7 @@ REQUIRED: dict[str, Kind] = {
     "in_channels": whole(1, MOST_CHANNELS),
     "out_channels": whole(1, MOST_CHANNELS),
     "parameters": whole(),
-    "result": keys(RESULT),
+    "result": keys(RESULT, RESULT_OPTIONAL),
 }
 OPTIONAL: dict[str, Kind] = {
     "splits": whole(1),
@@ -138,7 +140,7 @@ def check_info(info: Mapping[str, Any]) -> tuple[str, ...]:
         raise ValueError(fault)
     return (
         *_unknown("run.json", unknown_keys(info, REQUIRED, OPTIONAL)),
-        *_unknown("result in run.json", unknown_keys(info["result"], RESULT)),
+        *_unknown("result in run.json", unknown_keys(info["result"], RESULT, RESULT_OPTIONAL)),
         *_unknown("tables in run.json", unknown_keys(info.get("tables") or {}, TABLES)),
     )
 

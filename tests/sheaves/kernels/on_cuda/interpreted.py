@@ -375,5 +375,5 @@ def test_block_diagonals_go_another_way(launched: list[str]) -> None:
 def test_widening_layers_go_another_way(launched: list[str]) -> None:
     conv = SAGEConv(3, 6, project=True)
     x = randn(5, 3)
-    assert_close(conv(x, ODD), sage._compose(x, ODD, 1, *sage._parameters(conv))[0])
+    assert_close(conv(x, ODD), sage.compose_convs(x, ODD, 1, *sage._parameters(conv))[0])
     assert "sage_level" not in launched
