@@ -9,7 +9,7 @@ import torch
 from test_architecture import loaded_by
 from train.small import node_dataset, recipe
 
-from coopsheaf.train import engine
+from coopsheaf.train import engine, run
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.engine import Plain, make_fabric
 from coopsheaf.train.run import run_split
@@ -19,6 +19,7 @@ SETTINGS: list[dict[str, Any]] = [
     {"precision": "64"},
     {"clip": 0.1, "optimizer": "adamw", "weight_decay": 0.1, "map_weight_decay": 0.01},
     {"precision": "64", "clip": 0.1, "schedule": "plateau"},
+    {"precision": "bf16"},
 ]
 
 
@@ -28,8 +29,9 @@ def test_training_is_what_fabric_makes_of_it(
 ) -> None:
     settings, dataset = recipe(epochs=5, **options), node_dataset()
     own, own_result = run_split(settings, dataset, device="cpu")
-    monkeypatch.setattr(engine, "_is_cpu", lambda device: False)
-    assert type(make_fabric(settings.train, "cpu")).__name__ == "Fabric"
+    assert isinstance(make_fabric(settings.train, "cpu", halves=True), Plain)
+    made = engine._fabric(accelerator="cpu", devices=1, **engine._precision(settings.train, True))
+    monkeypatch.setattr(run, "make_fabric", lambda *given, **options: made)
     theirs, their_result = run_split(settings, dataset, device="cpu")
     assert own_result.history == their_result.history
     want = theirs.model.state_dict()
@@ -42,19 +44,23 @@ def test_new_tensors_are_double_inside_a_double_network_only() -> None:
         def forward(self) -> torch.Tensor:
             return torch.zeros(1)
 
-    plain = Plain(double=True)
+    plain = Plain("64")
     (wrapped,) = plain.setup(New())
     assert wrapped().dtype == torch.float64
     with plain.autocast():
         assert torch.zeros(1).dtype == torch.float64
     assert torch.zeros(1).dtype == torch.float32
     model = New()
-    assert Plain(double=False).setup(model) == (model,)
+    assert Plain().setup(model) == (model,)
 
 
 def test_fabric_is_there_for_everything_else(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(make_fabric(TrainConfig(), "cpu"), Plain)
-    assert not isinstance(make_fabric(TrainConfig(precision="bf16"), "cpu"), Plain)
+    half = TrainConfig(precision="bf16")
+    assert not isinstance(make_fabric(half, "cpu"), Plain)
+    assert isinstance(make_fabric(half, "cpu", halves=True), Plain)
+    compiled = TrainConfig(precision="bf16", compile=True)
+    assert not isinstance(make_fabric(compiled, "cpu", halves=True), Plain)
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
     assert not engine._is_cpu("auto")
     assert engine._is_cpu("cpu")

@@ -299,6 +299,11 @@ class Models:
     """List the models."""
 
 
+@dataclass(frozen=True)
+class Env:
+    """Say what computes here: versions, kernels, instructions, threads, devices."""
+
+
 DataCommand = (
     Annotated[DataList, tyro.conf.subcommand("list")]
     | Annotated[DataInfo, tyro.conf.subcommand("info")]
@@ -328,4 +333,5 @@ Command = (
     | Annotated[Figures, tyro.conf.subcommand("figures")]
     | Annotated[DataCommands, tyro.conf.subcommand("data")]
     | Annotated[Models, tyro.conf.subcommand("models")]
+    | Annotated[Env, tyro.conf.subcommand("env")]
 )

@@ -77,6 +77,10 @@ def _find(command: Any) -> Callable[[Any], int]:
         from coopsheaf.cli import reports
 
         return reports.report
+    if isinstance(command, args.Env):
+        from coopsheaf.cli import environment
+
+        return lambda command: environment.show()
     if isinstance(command, args.Explain):
         from coopsheaf.cli import explain
 

@@ -93,6 +93,7 @@ class CSNN(Network):
     """
 
     takes_edge_weight = True
+    halves_products = True
     later_settings = ("checkpoint_layers",)
 
     def __init__(

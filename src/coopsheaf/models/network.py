@@ -79,6 +79,7 @@ class Network(nn.Module):
     edge_channels = 0
     # Whether edge weights mean something to this network; networks that see no edges ignore them.
     takes_edge_weight = False
+    halves_products: ClassVar[bool] = False  # multiplies as coopsheaf.nn.products says
     sees_edges = True
     # Whether every edge must be there both ways, with the same weight.
     undirected = False

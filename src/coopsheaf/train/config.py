@@ -37,7 +37,8 @@ class TrainConfig:
         warmup: epochs of linear warm-up of the cosine schedule.
         plateau_patience: of the plateau schedule.
         clip: largest norm of the gradient.
-        precision: ``"32"``, ``"64"`` or ``"bf16"`` (autocast).
+        precision: ``"32"``, ``"64"`` or ``"bf16"``: on the CPU CSNN multiplies in bfloat16 and does
+            everything else in single precision; elsewhere, and for other networks, autocast.
         batch_size: graphs per step; whole-graph tasks only.
         class_weights: weigh classes by their inverse frequency among the training nodes.
         eval_every: epochs between evaluations, or ``"auto"``: so many that evaluations take about a

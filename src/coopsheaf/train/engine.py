@@ -8,7 +8,7 @@ a good part of a second.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from importlib.util import find_spec
@@ -56,7 +56,7 @@ class Engine(Protocol):
 
 
 class Plain:
-    """One process on the CPU, in single or double precision.
+    """One process on the CPU, in single or double precision, or with products in bfloat16.
 
     The same numbers as Lightning Fabric gives there, bit for bit.
     """
@@ -64,11 +64,12 @@ class Plain:
     device = torch.device("cpu")
     global_rank, world_size = 0, 1
 
-    def __init__(self, *, double: bool) -> None:
-        self.double = double
+    def __init__(self, precision: str = "32") -> None:
+        self.precision = precision
 
     def setup(self, module: nn.Module, *optimizers: Optimizer) -> tuple[Any, ...]:
-        return _Doubled(module) if self.double else module, *optimizers
+        wrapped = module if self.precision == "32" else _Within(self.autocast, module)
+        return wrapped, *optimizers
 
     def backward(self, tensor: Tensor) -> None:
         tensor.backward()
@@ -86,18 +87,18 @@ class Plain:
         return nn.utils.clip_grad_norm_(parameters, max_norm, error_if_nonfinite=error_if_nonfinite)
 
     def autocast(self) -> AbstractContextManager:
-        return _double_by_default() if self.double else nullcontext()
+        return _CONTEXTS[self.precision]()
 
 
-class _Doubled(nn.Module):
-    """A network inside which new tensors are in double precision."""
+class _Within(nn.Module):
+    """A network that computes inside of a context."""
 
-    def __init__(self, module: nn.Module) -> None:
+    def __init__(self, context: Callable[[], AbstractContextManager], module: nn.Module) -> None:
         super().__init__()
-        self.module = module
+        self.context, self.module = context, module
 
     def forward(self, *arguments: Any, **options: Any) -> Any:
-        with _double_by_default():
+        with self.context():
             return self.module(*arguments, **options)
 
 
@@ -111,13 +112,34 @@ def _double_by_default() -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
-def make_fabric(config: TrainConfig, device: str = "auto") -> Engine:
-    """The wanted precision on one device, or on one per process that ``torchrun`` has started."""
+def _halved_products() -> AbstractContextManager:
+    from coopsheaf.nn.products import use_products  # of CSNN; other networks do not need it
+
+    return use_products("bf16")
+
+
+_CONTEXTS: dict[str, Callable[[], AbstractContextManager]] = {
+    "32": nullcontext,
+    "64": _double_by_default,
+    "bf16": _halved_products,
+}
+
+
+def make_fabric(config: TrainConfig, device: str = "auto", *, halves: bool = False) -> Engine:
+    """The wanted precision on one device, or on one per process that ``torchrun`` has started.
+
+    Args:
+        config: the settings.
+        device: as Lightning Fabric names it.
+        halves: the network knows how to multiply in bfloat16 by itself
+            (:mod:`coopsheaf.nn.products`), and needs no autocast for it on the CPU.
+    """
     launch = find_launch()
+    halves = halves and _is_cpu(device) and not config.compile
     if launch.size == 1:
-        if config.precision in ("32", "64") and _is_cpu(device):
-            return Plain(double=config.precision == "64")
-        return _fabric(accelerator=device, devices=1, **_precision(config))
+        if (config.precision in ("32", "64") or halves) and _is_cpu(device):
+            return Plain(config.precision)
+        return _fabric(accelerator=device, devices=1, **_precision(config, halves))
     from lightning_fabric.strategies.ddp import DDPStrategy
 
     fabric = _fabric(
@@ -125,7 +147,7 @@ def make_fabric(config: TrainConfig, device: str = "auto") -> Engine:
         devices=launch.local_size,
         num_nodes=launch.size // launch.local_size,
         strategy=DDPStrategy(timeout=PATIENCE),
-        **_precision(config),
+        **_precision(config, halves),
     )
     fabric.launch()
     return fabric
@@ -145,7 +167,17 @@ def _fabric(**options: Any) -> Any:
     return Fabric(**options)
 
 
-def _precision(config: TrainConfig) -> dict[str, Any]:
+def _precision(config: TrainConfig, halves: bool) -> dict[str, Any]:
+    if config.precision == "bf16" and halves:
+        from lightning_fabric.plugins.precision import Precision
+
+        class Halved(Precision):
+            """Single precision, with products in bfloat16."""
+
+            def forward_context(self) -> AbstractContextManager:
+                return _halved_products()
+
+        return {"plugins": [Halved()]}
     if config.precision != "64":
         return {"precision": PRECISIONS[config.precision]}
     from lightning_fabric.plugins.precision import DoublePrecision

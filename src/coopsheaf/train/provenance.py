@@ -13,6 +13,7 @@ import torch
 import torch_geometric
 
 import coopsheaf
+from coopsheaf.sheaves.kernels import describe_kernel
 
 # What oneDNN calls the sets of instructions it knows, the best first, and the flags they need.
 _ONEDNN = {
@@ -47,15 +48,17 @@ def versions() -> dict[str, str]:
 
 
 def instructions() -> dict[str, str]:
-    """Which instructions the kernels use: one bit of a sum may differ with them.
+    """Which kernels and instructions compute: one bit of a sum may differ with them.
 
-    ``capability`` is that of PyTorch's own kernels, ``onednn`` the best set that oneDNN finds on
-    this processor (Linux only; PyTorch does not say which it chose), and the variables of the
-    environment that limit either are there by their names.
+    ``kernel`` is that of this package, with version and instructions if it is compiled (which draws
+    other dropout masks, too); ``capability`` is that of PyTorch's own kernels, ``onednn`` the best
+    set that oneDNN finds on this processor (Linux only; PyTorch does not say which it chose), and
+    the variables of the environment that limit either are there by their names.
     """
     limits = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_CBWR",
               "MKL_ENABLE_INSTRUCTIONS")  # fmt: skip
     found = {
+        "kernel": describe_kernel(),
         "capability": torch.backends.cpu.get_cpu_capability(),
         "onednn": onednn_instructions(_cpu_flags()),
         **{name: os.environ[name] for name in limits if name in os.environ},

@@ -19,6 +19,7 @@ from coopsheaf.data.dataset import GraphDataset, Processing
 from coopsheaf.data.links import AnyDataset, LinkDataset
 from coopsheaf.files import write_json
 from coopsheaf.memory import forget_peak, peak_bytes
+from coopsheaf.models.registry import find_model
 from coopsheaf.schema import brief, brief_text
 from coopsheaf.train.build import Rescaled, build_model, build_network
 from coopsheaf.train.checkpoint import load_tensors, save_tensors
@@ -101,7 +102,8 @@ def run_split(
             (:meth:`coopsheaf.scale.BatchFeed.summary`), which ``run.json`` holds too.
     """
     recipe = _with_processes(recipe, find_launch().size)  # before anybody connects
-    fabric = make_fabric(recipe.train, device)
+    network = find_model(recipe.model_name).find_network()
+    fabric = make_fabric(recipe.train, device, halves=network.halves_products)
     world = World(fabric)
     model = build_model(recipe, dataset)
     task = Task(dataset.task, dataset.metric)

@@ -52,6 +52,11 @@ def use_triton(wanted: bool) -> Iterator[None]:
         _wanted = before
 
 
+def is_wanted() -> bool:
+    """Whether they were asked for."""
+    return _wanted
+
+
 @cache
 def has_triton() -> bool:
     """Whether Triton is installed; nothing is imported."""
