@@ -194,7 +194,7 @@ ENTRY = {"sha256": "", "bytes": 0, "shape": [1], "dtype": "float32"}
     ("changes", "message"),
     [
         ({"format": "other"}, "meta.json: not a pack of coopsheaf"),
-        ({"version": 2}, "meta.json: must be of version 1; got 2"),
+        ({"version": 3}, "meta.json: must be of version 1 or 2; got 3"),
         (
             {"files": []},
             "meta.json: not a pack of coopsheaf .files must be an object; got a list of 0",
