@@ -14,7 +14,6 @@ the means that its nodes have in the whole graph.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 from torch_geometric.nn import LayerNorm
 
@@ -25,7 +24,7 @@ from coopsheaf.nn.learners import MLP, EmbeddedSAGE, MapLearner
 from coopsheaf.nn.sage import SAGE
 from coopsheaf.scale.as_built import is_plain_csnn
 from coopsheaf.scale.wrapped import unwrap
-from coopsheaf.sheaves.graph import CSR, Degrees, Graph
+from coopsheaf.sheaves.graph import Degrees, Graph
 from coopsheaf.sheaves.laplacian import weighted_degree
 
 IN, OUT = "in", "out"  # against the edges, to what a node hears; along them
@@ -100,25 +99,15 @@ def surround(graph: Graph, nodes: Tensor, steps: tuple[tuple[str, ...], ...]) ->
         nodes: different nodes.
         steps: hops of every layer (:func:`halo_steps`).
     """
-    reached = torch.zeros(graph.num_nodes, dtype=torch.bool, device=graph.device)
-    reached[nodes] = True
-    found = [nodes]
-    frontier, before = nodes, ""
-    for direction in (step for layer in reversed(steps) for step in layer):
-        # In another direction the inner nodes have neighbours that nobody has looked at.
-        start = frontier if direction == before else torch.cat(found)
-        lists = graph.by_target if direction == IN else graph.by_source
-        frontier = _neighbours(lists, start, reached)
-        reached[frontier] = True
-        found.append(frontier)
-        before = direction
-    return torch.cat(found)
-
-
-def _neighbours(lists: CSR, nodes: Tensor, reached: Tensor) -> Tensor:
-    """The nodes next to some that have not been reached, each once."""
-    other = lists.other[lists.take(nodes)[0]]
-    return other[~reached[other]].unique()
+    with graph.placing(nodes) as placing:
+        frontier, before = nodes, ""
+        for direction in (step for layer in reversed(steps) for step in layer):
+            # In another direction the inner nodes have neighbours that nobody has looked at.
+            start = frontier if direction == before else placing.nodes
+            lists = graph.by_target if direction == IN else graph.by_source
+            frontier = placing.add_new(lists.other[lists.take(start)[0]].long())
+            before = direction
+        return placing.nodes
 
 
 def degrees_of(graph: Graph, edge_weight: Tensor | None) -> Degrees:

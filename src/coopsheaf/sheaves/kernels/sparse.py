@@ -222,7 +222,7 @@ def _multiply(x: Tensor, blocks: Tensor | None, ptr: Tensor, other: Tensor, edge
         bag = F.embedding_bag(
             other,
             work.view(n, c),
-            ptr,
+            ptr.to(other.dtype),  # int32 in packs: it wants both alike
             mode="sum",
             per_sample_weights=weights,
             include_last_offset=True,
@@ -230,6 +230,7 @@ def _multiply(x: Tensor, blocks: Tensor | None, ptr: Tensor, other: Tensor, edge
         return bag.view(n, b, c).to(x.dtype)
     if values is None:
         values = work.new_ones(other.numel(), 1, 1)
+    other = other.to(ptr.dtype)
     if b == 1:
         _silence_beta_warning()
         matrix = torch.sparse_csr_tensor(
@@ -258,8 +259,8 @@ def _sample(g: Tensor, x: Tensor, ptr: Tensor, other: Tensor, edge: Tensor) -> T
         # Entry by entry of the blocks: a product sampled at a sparse pattern, in one library call
         # (which bears parallel edges, but no more of them than the matrix has entries).
         _silence_beta_warning()
-        zeros = x.new_zeros(other.numel())
-        pattern = torch.sparse_csr_tensor(ptr, other, zeros, (n, n), check_invariants=False)
+        zeros, columns_of = x.new_zeros(other.numel()), other.to(ptr.dtype)
+        pattern = torch.sparse_csr_tensor(ptr, columns_of, zeros, (n, n), check_invariants=False)
         columns = [x[:, q].contiguous().T for q in range(b)]  # (c, n)
         for p in range(b):
             rows = g[:, p].to(x.dtype).contiguous()  # (n, c)
