@@ -15,7 +15,6 @@ from coopsheaf.data.dataset import NodeDataset, Processing
 from coopsheaf.data.pack_stream import stream_pack
 from coopsheaf.data.splits import stratified_split
 
-
 NAME = "heterophilic-communities"
 PIECE = 1 << 21  # edges drawn at once, and nodes whose features are
 
@@ -130,9 +129,7 @@ def heterophilic_communities(
             and sums over them several times as fast on large graphs.
         seed: of everything.
     """
-    plan = Communities(
-        num_nodes, num_classes, num_features, community, outside, homophily, signal
-    )
+    plan = Communities(num_nodes, num_classes, num_features, community, outside, homophily, signal)
     n = num_nodes
     plan.check_pairs(num_pairs)
     rng = torch.Generator().manual_seed(check_int("seed", seed, minimum=0))
@@ -191,9 +188,7 @@ def pack_communities(
         num_classes, num_features, community, outside, homophily, signal, shuffle, seed: see
             :func:`heterophilic_communities`.
     """
-    plan = Communities(
-        num_nodes, num_classes, num_features, community, outside, homophily, signal
-    )
+    plan = Communities(num_nodes, num_classes, num_features, community, outside, homophily, signal)
     plan.check_pairs(num_pairs)
     rng = torch.Generator().manual_seed(check_int("seed", seed, minimum=0))
     rename = torch.randperm(num_nodes, generator=rng) if shuffle else torch.arange(num_nodes)

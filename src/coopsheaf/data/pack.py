@@ -8,7 +8,7 @@ pickled. ``pack:FOLDER`` is its name wherever a dataset has one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,10 +17,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from coopsheaf.checks import check_choice
 from coopsheaf.data.dataset import NodeDataset, Processing
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import one_line
 from coopsheaf.data.links import LinkDataset
+from coopsheaf.data.node_order import NodeNumbers, community_order, reorder
 from coopsheaf.data.pack_checks import check_arrays
 from coopsheaf.data.pack_files import index_dtype, map_array, read_pieces, write_tensor
 from coopsheaf.files import draft_folder, sweep_drafts, write_json
@@ -30,6 +32,11 @@ from coopsheaf.sheaves.graph import CSR, Graph
 FORMAT, VERSION = "coopsheaf-pack", 2
 VERSIONS = (1, 2)  # those that are read; the lists of the first are int64 at any size
 PREFIX = "pack:"
+ORDERS = {
+    "stored": "as the dataset has them",
+    "community": "neighbours near each other: sums over them are faster on large graphs",
+}
+"""Orders of the nodes of a pack."""
 _LISTS = ("by_target", "by_source")
 _TENSORS = ("x", "edge_index", "y", "train", "val", "test", "edge_weight", "edge_attr")
 _NAMES = ("class_names", "node_ids", "edge_names")
@@ -59,10 +66,13 @@ class PackedDataset(NodeDataset):
     Args:
         graph: the prepared graph of ``edge_index``.
         kept: what a run must hold to read other tables as those of this pack were.
+        order: ``(n,)``, the numbers that the nodes had before they were packed in another order;
+            ``None`` if they are in their own.
     """
 
     graph: Graph | None = None
     kept: dict[str, Any] = field(default_factory=dict)
+    order: Tensor | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -92,12 +102,20 @@ def kept_tables(dataset: object) -> dict[str, Any]:
     return dataset.kept if isinstance(dataset, PackedDataset) else {}
 
 
+def own_order(dataset: object) -> Tensor | None:
+    """Where the nodes are in a pack, in the order that they had before, ``(n,)``; or ``None``."""
+    if isinstance(dataset, PackedDataset) and dataset.order is not None:
+        return torch.argsort(dataset.order)
+    return None
+
+
 def write_pack(
     dataset: NodeDataset,
     folder: str | Path,
     *,
     force: bool = False,
     kept: Mapping[str, Any] | None = None,
+    order: str = "stored",
 ) -> Path:
     """Write a dataset as a pack; the folder is there whole or not at all.
 
@@ -106,9 +124,19 @@ def write_pack(
         folder: the new folder.
         force: replace a pack that is there already.
         kept: how the tables of the dataset were read.
+        order: a key of ``ORDERS``. Names, splits and predictions are those of the nodes whatever
+            their order, and a table of predictions has its rows in the stored one.
     """
+    check_choice("order", order, ORDERS)
     with new_pack(folder, force=force) as draft:
+        before = dataset.order if isinstance(dataset, PackedDataset) else None
+        if order == "community":
+            found = community_order(prepared_graph(dataset))
+            before = found if before is None else before.long()[found]
+            dataset = reorder(dataset, found)
         arrays = _arrays(dataset, prepared_graph(dataset))
+        if before is not None:
+            arrays["order"] = before.to(index_dtype(dataset.num_nodes, 0))
         files = {
             f"{name}.npy": write_tensor(draft / f"{name}.npy", tensor)
             for name, tensor in arrays.items()
@@ -116,6 +144,7 @@ def write_pack(
         meta = {
             **{word: getattr(dataset, word) for word in _WORDS},
             **{names: list(getattr(dataset, names)) for names in _NAMES},
+            **({"node_ids": []} if isinstance(dataset.node_ids, NodeNumbers) else {}),
             "processing": asdict(dataset.processing),
             **({"kept": dict(kept)} if kept else {}),
         }
@@ -173,17 +202,21 @@ def _open(folder: Path, meta: dict[str, Any]) -> PackedDataset:
         }
         edge_index = arrays["edge_index"]
         _check_graph(folder, edge_index, lists, arrays["x"].shape[0])
+        order = arrays.pop("order", None)
+        _check_order(folder, order, arrays["x"].shape[0])
+        ids: Sequence[str] = tuple(map(str, meta["node_ids"]))
         check_arrays(folder, arrays, meta["task"], meta["class_names"], meta["node_ids"])
         graph = Graph._build(edge_index[0], edge_index[1], lists["by_target"], lists["by_source"])
         return PackedDataset(
             **{name: arrays.get(name) for name in _TENSORS},  # type: ignore[arg-type]
             **{word: meta[word] for word in _WORDS},
             class_names=tuple(map(str, meta["class_names"])),
-            node_ids=tuple(map(str, meta["node_ids"])),
+            node_ids=ids or (() if order is None else NodeNumbers(order)),
             edge_names=tuple(meta.get("edge_names", ())),  # older packs have none
             processing=Processing(**meta["processing"]),
             graph=graph,
             kept=meta.get("kept", {}),
+            order=order,
         )
     except DataError:
         raise
@@ -254,9 +287,16 @@ def _check_graph(folder: Path, edge_index: Tensor, lists: dict[str, CSR], n: int
         raise DataError(f"{folder}: its lists of edges do not fit {n} nodes and each other")
 
 
+def _check_order(folder: Path, order: Tensor | None, n: int) -> None:
+    if order is None:
+        return
+    fits = order.shape == (n,) and order.dtype in (torch.int32, torch.int64)
+    fits = fits and _inside(folder / "order.npy", order, n)
+    if not fits or not torch.equal(order.bincount(minlength=n), order.new_ones(n).long()):
+        raise DataError(f"{folder}: its order must hold each of {n} nodes once")
+
+
 def _inside(path: Path, indices: Tensor, limit: int) -> bool:
     if indices.dtype not in (torch.int32, torch.int64):
         return False
-    return all(
-        piece.min() >= 0 and piece.max() < limit for piece in read_pieces(path, indices)
-    )
+    return all(piece.min() >= 0 and piece.max() < limit for piece in read_pieces(path, indices))

@@ -174,7 +174,7 @@ class BatchFeed(ABC):
             graph = batch.subgraph.graph
             nodes, edges = nodes + graph.num_nodes, edges + graph.num_edges
             here += float(graph.in_degree[: batch.hears].sum())
-            there += float(self.graph.by_target.count(batch.subgraph.nodes[: batch.hears]).sum())
+            there += float(self.graph.by_target.degree(batch.subgraph.nodes[: batch.hears]).sum())
         return {
             "kind": self.kind,
             **self._describe(),

@@ -27,7 +27,7 @@ class CSR(NamedTuple):
     other: Tensor  # (m,); with ``edge`` of int32 in packs that can be counted with it
     edge: Tensor  # (m,)
 
-    def count(self, nodes: Tensor) -> Tensor:
+    def degree(self, nodes: Tensor) -> Tensor:
         """The numbers of entries of some rows, ``(k,)``."""
         return self.ptr[nodes + 1] - self.ptr[nodes]
 
@@ -41,7 +41,7 @@ class CSR(NamedTuple):
             The positions of the entries in this list, and for each the place of its row in
             ``nodes``, both ``(entries,)``.
         """
-        start, count = self.ptr[nodes], self.count(nodes)
+        start, count = self.ptr[nodes], self.degree(nodes)
         places = torch.arange(nodes.numel(), device=nodes.device)
         place = torch.repeat_interleave(places, count)
         before = count.cumsum(0) - count  # entries of earlier rows
@@ -173,7 +173,7 @@ class Graph:
         """Edges at some nodes, ``(k,)`` each: those of ``whole``, if this is a part of a graph."""
         if self.whole is not None:
             return self.whole.at(nodes)
-        return Degrees(self.by_target.count(nodes), self.by_source.count(nodes))
+        return Degrees(self.by_target.degree(nodes), self.by_source.degree(nodes))
 
     def part_of(self, whole: Degrees) -> Graph:
         """This graph as a part of a larger one in which its nodes have these degrees."""
