@@ -43,8 +43,9 @@ from coopsheaf.data.communities import heterophilic_communities
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.pack import read_pack, write_pack
 from coopsheaf.memory import forget_peak, keep_freed_memory, peak_bytes, resident_bytes
-from coopsheaf.scale import BatchConfig, infer, make_batch_feed
+from coopsheaf.scale import infer, make_batch_feed
 from coopsheaf.sheaves.kernels import factored, sparse
+from coopsheaf.train.batches import BatchConfig
 
 EDGES = (100_000, 316_000, 1_000_000, 3_160_000, 10_000_000)
 EDGES_PER_NODE = 10
