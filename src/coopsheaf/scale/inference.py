@@ -142,7 +142,9 @@ def _infer(
             new = network.update(features[rows], y, epsilon)
             features[rows] = norm(new.flatten(1)).view_as(new)
         del source, target, diffusion, first, second  # before those of the next layer are made
-    return torch.cat([network.readout(features[rows].flatten(1)) for rows in scratch.chunks(n, chunk)])
+    return torch.cat(
+        [network.readout(features[rows].flatten(1)) for rows in scratch.chunks(n, chunk)]
+    )
 
 
 def _hear(
