@@ -46,10 +46,9 @@ def test_an_error_comes_where_its_item_would(depth: int) -> None:
             raise ValueError("`k` must not be 3")
         return k
 
-    found = []
+    found: list[int] = []
     with pytest.raises(ValueError, match="must not be 3"):
-        for k in make_ahead(make, range(9), depth):
-            found.append(k)
+        found.extend(make_ahead(make, range(9), depth))
     assert found == [0, 1, 2]
     assert not ours()
 
