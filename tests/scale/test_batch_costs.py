@@ -13,7 +13,7 @@ from coopsheaf import CSNN, Graph
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.pack import read_pack, write_pack
 from coopsheaf.scale.feeds import make_batch_feed
-from coopsheaf.scale.halo import halo_steps, surround
+from coopsheaf.scale.halo import forward_at, halo_steps, surround
 from coopsheaf.scale.sampling import choose_edges, sample_neighbours
 from coopsheaf.train.batches import BatchConfig
 from coopsheaf.train.order import derive_seed
@@ -61,11 +61,14 @@ def test_nothing_of_the_size_of_the_graph_is_made_for_a_batch(config: BatchConfi
 
 def test_nor_for_parts_of_a_graph_halos_and_samples() -> None:
     graph = Graph(RING, N)
+    net, x, weight = model().eval(), torch.randn(N, 5), torch.rand(2 * N)
     graph.subgraph(NODES)
     with LargestTensor() as seen:
         graph.subgraph(NODES)
         surround(graph, NODES, halo_steps(model()))
         sample_neighbours(graph, NODES, [1, 2], seed=0, backend="torch")
+        forward_at(net, x, graph, NODES)
+        forward_at(net, x, graph, NODES, edge_weight=weight)
     assert 0 < seen.numel < LIMIT, seen.where
 
 

@@ -24,7 +24,7 @@ from coopsheaf.nn.learners import MLP, EmbeddedSAGE, MapLearner
 from coopsheaf.nn.sage import SAGE
 from coopsheaf.scale.as_built import is_plain_csnn
 from coopsheaf.scale.wrapped import unwrap
-from coopsheaf.sheaves.graph import Degrees, Graph
+from coopsheaf.sheaves.graph import CSR, Degrees, Graph
 from coopsheaf.sheaves.laplacian import weighted_degree
 
 IN, OUT = "in", "out"  # against the edges, to what a node hears; along them
@@ -116,6 +116,17 @@ def degrees_of(graph: Graph, edge_weight: Tensor | None) -> Degrees:
     return Degrees(into, weighted_degree(graph.reverse(), edge_weight))
 
 
+def _sums_at(graph: Graph, nodes: Tensor, edge_weight: Tensor) -> Degrees:
+    """Sums of the weights at some nodes, ``(k,)`` each, without a look at any other."""
+
+    def add(lists: CSR) -> Tensor:
+        entry, row = lists.take(nodes)
+        zeros = edge_weight.new_zeros(nodes.numel())
+        return zeros.index_add(0, row, edge_weight[lists.edge[entry]])
+
+    return Degrees(add(graph.by_target), add(graph.by_source))
+
+
 def forward_at(
     model: nn.Module,
     x: Tensor,
@@ -142,7 +153,9 @@ def forward_at(
         ``(k, out_channels)``.
     """
     around = surround(graph, nodes, halo_steps(model))
-    part = graph.subgraph(around, degrees_of(graph, edge_weight))
+    part = graph.subgraph(around)
+    if edge_weight is not None:
+        part = part._replace(graph=part.graph.part_of(_sums_at(graph, around, edge_weight)))
     weight = None if edge_weight is None else edge_weight[part.edge]
     features = {}
     if edge_attr is not None:
