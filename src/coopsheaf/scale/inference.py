@@ -121,7 +121,7 @@ def _infer(
     for conv, epsilon, norm in zip(network.convs, network.epsilons, network.norms, strict=True):
         assert isinstance(conv, CSNNConv)
         source, target = (
-            learn_in_chunks(learner, seen, graph, chunk)
+            learn_in_chunks(learner, seen, graph, chunk, scratch)
             for learner in (conv.source_learner, conv.target_learner)
         )
         diffusion = conv.diffusion(graph, source, target, edge_weight)

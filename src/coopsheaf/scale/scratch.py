@@ -31,13 +31,13 @@ class Scratch:
 
     def make(self, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
         """A new array; what is in it is not said."""
-        if self.folder is None:
+        count = torch.Size(shape).numel()
+        if self.folder is None or count == 0:
             return torch.empty(shape, dtype=dtype, device=device)
         if device.type != "cpu":
             raise ValueError(f"`scratch` goes with a model on the CPU; it is on {device}")
-        count = torch.Size(shape).numel()
         with (self.folder / str(len(self._maps))).open("wb+") as file:
-            file.truncate(max(1, count * dtype.itemsize))
+            file.truncate(count * dtype.itemsize)
             self._maps.append(mmap.mmap(file.fileno(), 0))
         return torch.frombuffer(self._maps[-1], dtype=dtype, count=count).view(shape)
 
