@@ -6,6 +6,11 @@ the whole graph chunk by chunk; and training on batches of clusters of a mapped 
 
     python benchmarks/scaling.py --json scaling.jsonl --figure scaling.svg
 
+``--packs`` generates packs of 10⁶ to 10⁸ edges without ever holding one in memory, trains on their
+batches and computes the outputs of all nodes; it goes on where it was interrupted::
+
+    python benchmarks/scaling.py --packs --scratch FOLDER --json packs.jsonl
+
 Each measurement has a process of its own. With one thread processor time is counted, so that other
 programs on the machine hardly matter. ``--table FILE`` prints the tables of an earlier run.
 """
@@ -27,6 +32,7 @@ from unittest import mock
 
 import torch
 import torch.nn.functional as F
+from scaling_packs import PLANS, SIZES, measure_pack, pack_table, remove_pack, write_big_pack
 from train_step import (
     MB,
     SEED,
@@ -43,8 +49,9 @@ from coopsheaf.data.communities import heterophilic_communities
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.pack import read_pack, write_pack
 from coopsheaf.memory import forget_peak, keep_freed_memory, peak_bytes, resident_bytes
-from coopsheaf.scale import BatchConfig, infer, make_batch_feed
+from coopsheaf.scale import infer, make_batch_feed
 from coopsheaf.sheaves.kernels import factored, sparse
+from coopsheaf.train.batches import BatchConfig
 
 EDGES = (100_000, 316_000, 1_000_000, 3_160_000, 10_000_000)
 EDGES_PER_NODE = 10
@@ -225,7 +232,12 @@ def slope(records: list[dict[str, Any]], key: str) -> float:
 
 def format_tables(records: list[dict[str, Any]]) -> str:
     """The measurements, then what they were to show."""
-    kinds: dict[str, list[dict[str, Any]]] = {"steps": [], "outputs": [], "batches": []}
+    kinds: dict[str, list[dict[str, Any]]] = {
+        "steps": [],
+        "outputs": [],
+        "batches": [],
+        "packs": [],
+    }
     for r in records:
         kinds[r["what"]].append(r)
     blocks, goals = [], [("goal", "is", "target", "")]
@@ -271,6 +283,18 @@ def format_tables(records: list[dict[str, Any]]) -> str:
             rows.append((*first, f"{r['edges_kept']:.1%}", *times, f"{r['val']:.3f}", *memory))
         blocks.append("training on batches of a pack\n" + aligned(rows, "><>>>>>>>>>"))
         judge("memory of batches", max(r["total_mb"] for r in kinds["batches"]) / 1024, 4, " GB")
+    for order in PLANS:
+        packs = [r for r in kinds["packs"] if r["order"] == order]
+        if not packs:
+            continue
+        blocks.append(pack_table(packs, order))
+        if all("train_s_per_million" in r for r in packs):
+            judge(f"slope of an epoch, {order}", slope(packs, "train_s"), 1.1)
+        else:
+            judge(f"slope of a step, {order}", slope(packs, "step_s"), 1.1)
+        judge(f"slope of outputs, {order}", slope(packs, "infer_s"), 1.1)
+        own = max(max(r["train_own_mb"], r["infer_own_mb"]) for r in packs)
+        judge(f"own memory of packs, {order}", own / 1024, 8, " GB")
     return "\n\n".join([*blocks, aligned(goals, "<>><")])
 
 
@@ -327,12 +351,23 @@ def main() -> None:
         "--kind", choices=("clusters", "neighbours", "nodes"), default="clusters", help="of batches"
     )
     add("--steps", type=positive, default=20, help="steps on batches; default: 20")
+    add(
+        "--packs",
+        nargs="*",
+        type=positive,
+        metavar="EDGES",
+        help="only measure packs that are generated on disk; default: 10⁶, 10⁷ and 10⁸ edges",
+    )
+    add("--keep", action="store_true", help="leave the packs of --packs where they are")
     add("--scratch", type=Path, help="folder for packs; default: the system's temporary folder")
     add("--json", type=Path, metavar="FILE", help="write the results as JSON Lines")
     add("--figure", type=Path, metavar="FILE", help="draw them: a .svg, .pdf or .png file")
     add("--table", type=Path, metavar="FILE", help="only print the tables of an earlier run")
     args = parser.parse_args()
-    records = measure(args) if args.table is None else read_json_lines(args.table)
+    if args.table is not None:
+        records = read_json_lines(args.table)
+    else:
+        records = measure(args) if args.packs is None else measure_packs(args)
     print(format_tables(records))
     if args.figure is not None:
         draw(records, args.figure)
@@ -364,6 +399,33 @@ def measure(args: argparse.Namespace) -> list[dict[str, Any]]:
                 in_fresh_process(write_data, edges, pack)
                 options = (edges, pack, args.kind, args.steps, args.threads)
                 keep("batches", edges, in_fresh_process(measure_batches, *options))
+    return records
+
+
+def run_pack(folder: str, order: str) -> dict[str, Any]:
+    return measure_pack(folder, order, start, make_model)
+
+
+def measure_packs(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """One record per size and order; what is recorded or generated already is not done again."""
+    known = args.json is not None and args.json.exists()
+    records = read_json_lines(args.json) if known else []
+    done = {(r["drawn"], r["order"]) for r in records if r["what"] == "packs"}
+    place = args.scratch or Path(tempfile.gettempdir())
+    for edges in sorted(set(args.packs or SIZES)):
+        for order in args.order:
+            if (edges, order) in done:
+                continue
+            report(f"{edges:,} edges in a pack, {order} ...")
+            folder = str(place / f"scaling-{order}-{edges}")
+            made = in_fresh_process(write_big_pack, folder, edges, EDGES_PER_NODE, order)
+            found = in_fresh_process(run_pack, folder, order)
+            records.append({"what": "packs", "drawn": edges, "threads": 1, **found, **made})
+            report(f"    {json.dumps(records[-1])}")
+            if args.json is not None:
+                write_json_lines(args.json, records)
+            if not args.keep:
+                remove_pack(folder)
     return records
 
 

@@ -26,6 +26,7 @@ FLOORS = [
     "schema",
     "tensor_checks",
     "sheaves.edges",
+    "sheaves.places",
     "sheaves.graph",
     "sheaves.edge_list",
     "sheaves.maps",

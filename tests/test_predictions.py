@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ from torch_geometric.data import Data
 from train.small import graph_dataset, link_dataset, node_dataset, recipe, with_edge_features
 
 from coopsheaf import predict, predict_links
-from coopsheaf.data.pack import write_pack
-from coopsheaf.predictions import node_outputs, shield
+from coopsheaf.data.pack import read_pack, write_pack
+from coopsheaf.predictions import node_outputs, score, shield
 from coopsheaf.train import load_run, run_data, train
 
 pytest_plugins = ("cli.conftest",)
@@ -33,6 +34,31 @@ def test_classes_have_names_and_probabilities() -> None:
         logits = run.model(data.x, data.edge_index)
     assert torch.allclose(found.probabilities.float(), logits.softmax(1), atol=1e-6)
     assert found.to_csv().splitlines()[0] == "id,prediction,p(0),p(1),p(2)"
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["numbers", "names"])
+@pytest.mark.parametrize("task", ["multiclass", "regression"])
+def test_the_order_of_a_pack_is_not_seen(task: str, named: bool, tmp_path: Path) -> None:
+    data = with_edge_features(node_dataset(task=task))
+    if named:
+        data = replace(data, node_ids=tuple(f"node {7 * i % 40}" for i in range(40)))
+    run = train(data, recipe=recipe(epochs=3))
+    packs = [
+        read_pack(write_pack(data, tmp_path / order, order=order))
+        for order in ("stored", "community")
+    ]
+    assert packs[1].order is not None
+    assert not torch.equal(packs[1].order, torch.arange(40))
+    plain, ordered = (predict(run, pack) for pack in packs)
+    assert plain.ids == ordered.ids == (data.node_ids or tuple(map(str, range(40))))
+    if plain.probabilities is not None and ordered.probabilities is not None:
+        assert plain.values == ordered.values
+        assert torch.allclose(plain.probabilities, ordered.probabilities, atol=1e-5)
+    else:
+        assert ordered.values == pytest.approx(plain.values, abs=1e-4)
+    one, two = (score(run, pack) for pack in packs)
+    assert two.value == pytest.approx(one.value, abs=1e-5)
+    assert two.labelled == one.labelled
 
 
 def test_numbers_are_numbers() -> None:

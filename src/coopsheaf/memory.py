@@ -128,6 +128,8 @@ def forget_peak() -> None:
 
 def machine_bytes() -> int:
     """What the machine has, or what this group of processes may have of it."""
+    if not hasattr(os, "sysconf"):  # Windows: no limit that anybody here could know
+        return sys.maxsize
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError, ValueError):
         total = min(total, int(Path("/sys/fs/cgroup/memory.max").read_text()))

@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 from coopsheaf.data.dataset import GraphDataset, NodeDataset
 from coopsheaf.data.links import AnyDataset, LinkDataset
 from coopsheaf.data.messages import show_list
-from coopsheaf.data.pack import prepared_graph
+from coopsheaf.data.pack import own_order, prepared_graph
 from coopsheaf.scale.inference import infer
 from coopsheaf.tensor_checks import check_tensor
 from coopsheaf.train.batches import CHUNK
@@ -132,14 +132,16 @@ def predict(run: Run, dataset: AnyDataset) -> Predictions:
         dataset: data with the features of training, such as :func:`coopsheaf.train.run_data` finds
             or reads.
     """
-    logits = _outputs(run, dataset)
+    logits, order = _outputs(run, dataset), own_order(dataset)
     tables = run.info.get("tables") or {}
     if isinstance(dataset, GraphDataset):
         ids, name = dataset.graph_ids, tables.get("graph")
     else:
-        ids, name = dataset.node_ids, tables.get("id")
+        ids, name = tuple(dataset.node_ids), tables.get("id")
     name = "id" if name is None or name.startswith("<") else name  # that of a graph object
     ids = ids or tuple(str(i) for i in range(len(logits)))
+    if order is not None:  # rows as the user had them
+        logits, ids = logits[order], tuple(ids[i] for i in order.tolist())
     if run.task.kind == "regression":
         return _numbers(run, logits.reshape(len(ids), -1), ids, name)
     probabilities = run.task.probabilities(logits.double())

@@ -80,3 +80,13 @@ def test_damage_is_one_line(program: Program, pack: str) -> None:
     content[-1] ^= 1
     path.write_bytes(content)
     assert "x.npy: damaged, or of another pack" in program("train", pack, *QUICK).error
+
+
+def test_a_pack_in_another_order(program: Program) -> None:
+    program.ok("data", "pack", NAME, "-o", "near", "--order", "community")
+    assert "nodes: 10000" in program.ok("data", "info", "pack:near")
+    out = program.ok("train", "pack:near", *QUICK, "--set", "batch.kind=ranges")
+    assert "batches of ranges (size 10, parts 20): 2 steps per epoch" in out
+    program.ok("predict", f"runs/csnn-{NAME}-0", "-o", "found.csv")
+    rows = Path("found.csv").read_text().splitlines()[1:]
+    assert [row.split(",")[0] for row in rows] == [str(i) for i in range(10_000)]

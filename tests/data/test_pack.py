@@ -15,7 +15,13 @@ from coopsheaf import Graph
 from coopsheaf.data import pack
 from coopsheaf.data.dataset import NodeDataset, Processing
 from coopsheaf.data.errors import DataError
-from coopsheaf.data.pack import PackedDataset, prepared_graph, read_pack, write_pack
+from coopsheaf.data.pack import (
+    PackedDataset,
+    own_order,
+    prepared_graph,
+    read_pack,
+    write_pack,
+)
 from coopsheaf.data.registry import load_dataset
 from coopsheaf.data.synthetic import contextual_sbm, minesweeper
 
@@ -69,7 +75,7 @@ def test_what_is_written_comes_back(name: str, tmp_path: Path) -> None:
     graph, want = prepared_graph(packed), Graph(dataset.edge_index, dataset.num_nodes)
     assert graph is packed.graph
     for got, wanted in zip((*graph.by_target, *graph.by_source), (*want.by_target, *want.by_source), strict=True):  # fmt: skip
-        assert torch.equal(got, wanted)
+        assert torch.equal(got.long(), wanted)
     assert prepared_graph(dataset).num_edges == dataset.num_edges
     assert [path.name for path in tmp_path.joinpath("new").iterdir()] == ["pack"]
 
@@ -194,8 +200,8 @@ ENTRY = {"sha256": "", "bytes": 0, "shape": [1], "dtype": "float32"}
     ("changes", "message"),
     [
         ({"format": "other"}, "meta.json: not a pack of coopsheaf"),
-        ({"version": 2}, "meta.json: must be of version 1; got 2"),
-        ({"version": "x" * 5000}, r"meta.json: must be of version 1; got 'x{56}\.\.\.$"),
+        ({"version": 3}, "meta.json: must be of version 1 or 2; got 3"),
+        ({"version": "x" * 5000}, r"meta.json: must be of version 1 or 2; got 'x{56}\.\.\.$"),
         ({"name": "/" * 5000}, r"a name must not hold a path; got '/{56}\.\.\.\)?$"),
         (
             {"files": []},
@@ -272,3 +278,105 @@ def test_packs_that_do_not_know_of_features_of_edges_are_read(folder: Path) -> N
     (folder / "meta.json").write_text(json.dumps(meta), "utf-8")
     assert read_pack(folder).edge_attr is None
     assert read_pack(folder).edge_names == ()
+
+
+def test_lists_are_narrow_where_they_fit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def dtypes(packed: PackedDataset) -> set[torch.dtype]:
+        assert packed.graph is not None
+        sides = (packed.graph.by_target, packed.graph.by_source)
+        assert {side.ptr.dtype for side in sides} == {torch.int64}
+        return {part.dtype for side in sides for part in (side.other, side.edge)}
+
+    assert dtypes(read_pack(folder)) == {torch.int32}
+    monkeypatch.setattr("coopsheaf.data.pack_files.LARGEST_NARROW", 41)  # of 42 nodes
+    write_pack(DATASETS["minesweeper"], folder, force=True)
+    assert dtypes(read_pack(folder)) == {torch.int64}
+
+
+def test_packs_of_version_1_are_read(folder: Path) -> None:
+    """Their lists are int64, and nobody has renumbered their nodes."""
+    graph = Graph(DATASETS["minesweeper"].edge_index, 42)
+    for side in ("by_target", "by_source"):
+        for part in ("other", "edge"):
+            array = np.load(folder / f"{side}_{part}.npy")
+            rewrite(folder, f"{side}_{part}", array.astype(np.int64))
+    forge(folder, version=1)
+    packed = read_pack(folder)
+    assert packed.order is None
+    assert packed.node_ids == ()
+    assert packed.graph is not None
+    for side in ("by_target", "by_source"):
+        for found, want in zip(getattr(packed.graph, side), getattr(graph, side), strict=True):
+            assert found.dtype == torch.int64
+            assert torch.equal(found, want)
+
+
+def test_lists_of_other_kinds_are_refused(folder: Path) -> None:
+    rewrite(folder, "by_target_other", np.load(folder / "by_target_other.npy").astype(np.int64))
+    with pytest.raises(DataError, match="its lists of edges do not fit 42 nodes and each other"):
+        read_pack(folder)  # the numbers of the edges are int32
+
+
+def by_name(packed: NodeDataset) -> dict[str, tuple]:
+    """What belongs to each node, whatever its number."""
+    names = packed.node_ids or [str(i) for i in range(packed.num_nodes)]
+    masks = torch.cat([packed.train, packed.val, packed.test]).T.tolist()
+    return {
+        name: (x, y, mask)
+        for name, x, y, mask in zip(names, packed.x.tolist(), packed.y.tolist(), masks, strict=True)
+    }
+
+
+def edges_by_name(packed: NodeDataset) -> list[tuple]:
+    names = packed.node_ids or [str(i) for i in range(packed.num_nodes)]
+    weight, attr = packed.edge_weight, packed.edge_attr
+    weights = [None] * packed.num_edges if weight is None else weight.tolist()
+    features = [None] * packed.num_edges if attr is None else attr.tolist()
+    ends = packed.edge_index.T.tolist()
+    return sorted(
+        (names[u], names[v], str(w), str(a))
+        for (u, v), w, a in zip(ends, weights, features, strict=True)
+    )
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_another_order_changes_nothing_but_numbers(name: str, tmp_path: Path) -> None:
+    dataset = DATASETS[name]
+    packed = read_pack(write_pack(dataset, tmp_path / "one", order="community"))
+    assert packed.order is not None
+    again = read_pack(write_pack(packed, tmp_path / "two", order="community"))
+    copy = read_pack(write_pack(packed, tmp_path / "three"))
+    for other in (packed, again, copy):
+        assert by_name(other) == by_name(dataset)
+        assert edges_by_name(other) == edges_by_name(dataset)
+        places = own_order(other)
+        assert places is not None
+        assert torch.equal(other.x[places], dataset.x)
+        graph = Graph(other.edge_index, other.num_nodes)
+        found = prepared_graph(other)
+        for side in ("by_target", "by_source"):
+            for a, b in zip(getattr(graph, side), getattr(found, side), strict=True):
+                assert torch.equal(a, b.long())
+    assert own_order(dataset) is None
+    assert packed.checksum != read_pack(write_pack(dataset, tmp_path / "four")).checksum
+    if dataset.num_edges > 10:
+        assert not torch.equal(packed.x, dataset.x)
+
+
+@pytest.mark.parametrize("spoil", ["twice", "outside", "short"])
+def test_an_order_that_is_none_is_refused(spoil: str, tmp_path: Path) -> None:
+    folder = write_pack(DATASETS["minesweeper"], tmp_path / "pack", order="community")
+    order = np.load(folder / "order.npy")
+    if spoil == "short":
+        order = order[:-1]
+    else:
+        order[0] = order[1] if spoil == "twice" else 42
+    rewrite(folder, "order", order)
+    with pytest.raises(DataError, match="its order must hold each of 42 nodes once"):
+        read_pack(folder)
+
+
+def test_orders_have_names(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="`order` must be one of 'stored', 'community'"):
+        write_pack(DATASETS["directed"], tmp_path / "pack", order="alphabetical")
+    assert not list(tmp_path.iterdir())

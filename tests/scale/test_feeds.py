@@ -33,11 +33,13 @@ KINDS = {
     "clusters": BatchConfig("clusters", size=2, parts=8),
     "neighbours": BatchConfig("neighbours", size=7, fanouts="2"),
     "nodes": BatchConfig("nodes", size=15),
+    "ranges": BatchConfig("ranges", size=2, parts=8),
 }
 HALOS = {
     "clusters": replace(KINDS["clusters"], halo=True),
     "neighbours": BatchConfig("neighbours", size=7, fanouts="-1"),
     "nodes": replace(KINDS["nodes"], halo=True),
+    "ranges": replace(KINDS["ranges"], halo=True),
 }
 EACH = pytest.mark.parametrize("kind", KINDS)
 

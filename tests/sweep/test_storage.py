@@ -59,6 +59,7 @@ BROKEN = {
     "trials without end": '{"op_code": 2, "worker_id": "w", "study_id": 0, "user_attr": {"trials": 1000000000000}}',
     "scores": '{"op_code": 8, "worker_id": "w", "trial_id": 0, "user_attr": {"scores": 3}}',
     "slot": '{"op_code": 8, "worker_id": "w", "trial_id": 0, "user_attr": {"slot": "x"}}',
+    "endless": '{"op_code": 5, "worker_id": "w", "trial_id": 0, "param_name": "a", "param_value_internal": Infinity, "distribution": "{\\"name\\": \\"CategoricalDistribution\\", \\"attributes\\": {\\"choices\\": [0]}}"}',
     "start": '{"op_code": 4, "worker_id": "w", "study_id": 0, "datetime_start": "yesterday"}',
 }  # fmt: skip
 

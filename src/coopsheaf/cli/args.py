@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 from tyro.conf import Positional, arg
@@ -290,6 +290,9 @@ class DataPack:
     """Seed of the split of own tables."""
     data_dir: Path | None = None
     """Folder to look for dataset files in."""
+    order: Literal["stored", "community"] = "stored"
+    """Order of the nodes: as they are, or neighbours near each other, which makes steps on large
+    graphs faster; names and predictions stay those of the nodes."""
     force: bool = False
     """Replace a pack."""
 

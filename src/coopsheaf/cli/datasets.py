@@ -144,7 +144,8 @@ def _pack(command: args.DataPack) -> int:
             f"{dataset.name}: a pack holds one graph whose nodes have targets; this is a task of "
             + ("links" if isinstance(dataset, LinkDataset) else "whole graphs")
         )
-    folder = write_pack(dataset, command.output, force=command.force, kept=kept)
+    options: dict[str, Any] = {"force": command.force, "kept": kept, "order": command.order}
+    folder = write_pack(dataset, command.output, **options)
     size = sum(path.stat().st_size for path in folder.iterdir())
     show.say(f"{folder}: {size / 1e6:,.1f} MB; train on it with `coopsheaf train pack:{folder}`")
     return 0

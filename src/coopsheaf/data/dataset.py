@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -114,7 +115,7 @@ class NodeDataset:
     task: str
     metric: str
     class_names: tuple[str, ...] = ()
-    node_ids: tuple[str, ...] = ()
+    node_ids: Sequence[str] = ()
     edge_weight: Tensor | None = None
     checksum: str = ""
     processing: Processing = field(default_factory=Processing)

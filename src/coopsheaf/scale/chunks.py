@@ -35,7 +35,7 @@ def sum_rows(x: Tensor, lists: CSR, rows: slice, weight: Tensor | None = None) -
         return F.embedding_bag(
             other,
             x,
-            ptr - first,
+            (ptr - first).to(other.dtype),
             mode="sum",
             per_sample_weights=values,
             include_last_offset=True,

@@ -18,10 +18,19 @@ from coopsheaf.scale.as_built import is_plain_csnn
 from coopsheaf.scale.clusters import partition
 from coopsheaf.scale.halo import degrees_of, halo_hops, halo_steps, surround
 from coopsheaf.scale.inference import infer
-from coopsheaf.scale.sampling import sample_neighbours
+from coopsheaf.scale.prefetch import make_ahead
+from coopsheaf.scale.sampling import is_compiled, sample_neighbours
 from coopsheaf.scale.wrapped import unwrap
-from coopsheaf.sheaves.graph import Subgraph
-from coopsheaf.train.batches import CHUNK, CLUSTER_NODES, FANOUTS, SIZES, BatchConfig, parse_fanouts
+from coopsheaf.sheaves.graph import Graph, Subgraph
+from coopsheaf.train.batches import (
+    CHUNK,
+    CLUSTER_NODES,
+    FANOUTS,
+    PREFETCH,
+    SIZES,
+    BatchConfig,
+    parse_fanouts,
+)
 from coopsheaf.train.order import derive_seed, epoch_batches
 
 LOOKED_AT = 8  # batches whose edges are counted before training
@@ -36,11 +45,23 @@ class Batch(NamedTuple):
     hears: int  # so many nodes, the first ones, are meant to hear all that they would hear
 
 
+class Inputs(NamedTuple):
+    """The same as a network is given it, on its device."""
+
+    x: Tensor
+    graph: Graph
+    of_edges: dict[str, Any]  # by the names of the network's arguments
+    place: Tensor
+    y: Tensor  # targets at ``place``
+
+
 class BatchFeed(ABC):
     """Steps on parts of a graph; the loss is taken at the training nodes in each.
 
     The batches of an epoch follow from the seed and the epoch. Several processes have equally many,
     and each has its share of every step; the first of them computes the outputs of the whole graph.
+    While a step computes, the next batch is prepared in a thread; its items, seed and epoch decide
+    it, so that this changes nothing.
 
     Args:
         dataset: the whole graph.
@@ -74,6 +95,7 @@ class BatchFeed(ABC):
         self.rank, self.world_size, self.folder = rank, world_size, folder
         self.size = config.size or SIZES[self.kind]
         self.chunk = config.chunk or CHUNK
+        self.prefetch = PREFETCH if config.prefetch is None else config.prefetch
         self.x, self.y = dataset.x, dataset.y
         self.graph = prepared_graph(dataset)
         # Sums of weights must be what a model with this dtype would find.
@@ -101,16 +123,25 @@ class BatchFeed(ABC):
             yield self.make(model, epoch, step, items)
 
     def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        for batch in self.batches(model, epoch):
-            found = batch.subgraph
-            weight = None if self.edge_weight is None else self.edge_weight[found.edge]
-            logits = model(
-                self.x[found.nodes].to(self.device, self.dtype, non_blocking=True),
-                found.graph.to(self.device),
-                edge_weight=None if weight is None else weight.to(self.device, non_blocking=True),
-                **self._edge_features(model, found),
-            )
-            yield logits[batch.place.to(self.device, non_blocking=True)], self._targets(batch.nodes)
+        def prepare(numbered: tuple[int, Tensor]) -> Inputs:
+            return self._inputs(model, self.make(model, epoch, *numbered))
+
+        items = enumerate(self.items(epoch))
+        for x, graph, of_edges, place, y in make_ahead(prepare, items, self.prefetch):
+            yield model(x, graph, **of_edges)[place], y
+
+    def _inputs(self, model: nn.Module, batch: Batch) -> Inputs:
+        found = batch.subgraph
+        weight = None if self.edge_weight is None else self.edge_weight[found.edge]
+        if weight is not None:
+            weight = weight.to(self.device, non_blocking=True)
+        return Inputs(
+            self.x[found.nodes].to(self.device, self.dtype, non_blocking=True),
+            found.graph.to(self.device),
+            {"edge_weight": weight, **self._edge_features(model, found)},
+            batch.place.to(self.device, non_blocking=True),
+            self._targets(batch.nodes),
+        )
 
     def outputs(
         self, model: nn.Module, parts: Sequence[str] = PARTS
@@ -153,7 +184,7 @@ class BatchFeed(ABC):
             graph = batch.subgraph.graph
             nodes, edges = nodes + graph.num_nodes, edges + graph.num_edges
             here += float(graph.in_degree[: batch.hears].sum())
-            there += float(self.graph.in_degree[batch.subgraph.nodes[: batch.hears]].sum())
+            there += float(self.graph.by_target.degree(batch.subgraph.nodes[: batch.hears]).sum())
         return {
             "kind": self.kind,
             **self._describe(),
@@ -192,8 +223,11 @@ class BatchFeed(ABC):
         return Batch(found, place, nodes[place], nodes.numel())
 
 
-class ClusterFeed(BatchFeed):
-    """Several clusters per batch, with the edges within and between them."""
+class GroupFeed(BatchFeed):
+    """Several groups of nodes per batch, with the edges within and between them.
+
+    Every node is in one group.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -201,6 +235,48 @@ class ClusterFeed(BatchFeed):
         self.parts = self.config.parts or max(1, n // CLUSTER_NODES)
         if self.parts > n:
             raise ValueError(f"`batch.parts` must be at most {n}, the nodes; got {self.parts}")
+        self._useful: Tensor | None = None
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """The number of groups."""
+
+    @abstractmethod
+    def group(self, k: int) -> Tensor:
+        """The nodes of a group, one or more."""
+
+    @property
+    def useful(self) -> Tensor:
+        """Which groups have training nodes."""
+        if self._useful is None:
+            found = [bool(self.is_train[self.group(k)].any()) for k in range(self.count)]
+            self._useful = torch.tensor(found)
+        return self._useful
+
+    def items(self, epoch: int) -> list[Tensor]:
+        return epoch_batches(
+            self.count,
+            self.size,
+            seed=self.seed,
+            epoch=epoch,
+            useful=self.useful,
+            rank=self.rank,
+            world_size=self.world_size,
+        )
+
+    def make(self, model: nn.Module, epoch: int, step: int, items: Tensor) -> Batch:
+        return self._induce(model, torch.cat([self.group(k) for k in items.tolist()]))
+
+    def _describe(self) -> dict[str, Any]:
+        return {"size": min(self.size, self.count), "parts": self.count}
+
+
+class ClusterFeed(GroupFeed):
+    """Groups with few edges between them, found by METIS."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self._members: list[Tensor] | None = None
 
     @property
@@ -213,24 +289,27 @@ class ClusterFeed(BatchFeed):
             self._members = [nodes for nodes in order.split(sizes) if nodes.numel()]
         return self._members
 
-    def items(self, epoch: int) -> list[Tensor]:
-        useful = torch.tensor([bool(self.is_train[nodes].any()) for nodes in self.members])
-        return epoch_batches(
-            len(self.members),
-            self.size,
-            seed=self.seed,
-            epoch=epoch,
-            useful=useful,
-            rank=self.rank,
-            world_size=self.world_size,
-        )
+    @property
+    def count(self) -> int:
+        return len(self.members)
 
-    def make(self, model: nn.Module, epoch: int, step: int, items: Tensor) -> Batch:
-        nodes = torch.cat([self.members[k] for k in items.tolist()])
-        return self._induce(model, nodes)
+    def group(self, k: int) -> Tensor:
+        return self.members[k]
 
-    def _describe(self) -> dict[str, Any]:
-        return {"size": min(self.size, len(self.members)), "parts": len(self.members)}
+
+class RangeFeed(GroupFeed):
+    """Runs of consecutive nodes, which a pack in community order makes good groups.
+
+    Nothing has to be found or held for it, at any size.
+    """
+
+    @property
+    def count(self) -> int:
+        return self.parts
+
+    def group(self, k: int) -> Tensor:
+        n, parts = self.graph.num_nodes, self.parts
+        return torch.arange(k * n // parts, (k + 1) * n // parts, device=self.graph.device)
 
 
 class RandomNodeFeed(BatchFeed):
@@ -257,6 +336,8 @@ class NeighbourFeed(BatchFeed):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.fanouts = parse_fanouts(self.config.fanouts or FANOUTS)
+        if is_compiled(self.graph):  # it draws from the generator that dropout draws from
+            self.prefetch = 0
 
     def items(self, epoch: int) -> list[Tensor]:
         train = self.index["train"]
@@ -307,6 +388,7 @@ FEEDS: dict[str, type[BatchFeed]] = {
     "clusters": ClusterFeed,
     "neighbours": NeighbourFeed,
     "nodes": RandomNodeFeed,
+    "ranges": RangeFeed,
 }
 
 

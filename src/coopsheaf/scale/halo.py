@@ -14,7 +14,6 @@ the means that its nodes have in the whole graph.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 from torch_geometric.nn import LayerNorm
 
@@ -100,31 +99,32 @@ def surround(graph: Graph, nodes: Tensor, steps: tuple[tuple[str, ...], ...]) ->
         nodes: different nodes.
         steps: hops of every layer (:func:`halo_steps`).
     """
-    reached = torch.zeros(graph.num_nodes, dtype=torch.bool, device=graph.device)
-    reached[nodes] = True
-    found = [nodes]
-    frontier, before = nodes, ""
-    for direction in (step for layer in reversed(steps) for step in layer):
-        # In another direction the inner nodes have neighbours that nobody has looked at.
-        start = frontier if direction == before else torch.cat(found)
-        lists = graph.by_target if direction == IN else graph.by_source
-        frontier = _neighbours(lists, start, reached)
-        reached[frontier] = True
-        found.append(frontier)
-        before = direction
-    return torch.cat(found)
-
-
-def _neighbours(lists: CSR, nodes: Tensor, reached: Tensor) -> Tensor:
-    """The nodes next to some that have not been reached, each once."""
-    other = lists.other[lists.take(nodes)[0]]
-    return other[~reached[other]].unique()
+    with graph.placing(nodes) as placing:
+        frontier, before = nodes, ""
+        for direction in (step for layer in reversed(steps) for step in layer):
+            # In another direction the inner nodes have neighbours that nobody has looked at.
+            start = frontier if direction == before else placing.nodes
+            lists = graph.by_target if direction == IN else graph.by_source
+            frontier = placing.add_new(lists.other[lists.take(start)[0]].long())
+            before = direction
+        return placing.nodes
 
 
 def degrees_of(graph: Graph, edge_weight: Tensor | None) -> Degrees:
     """Numbers of edges at every node, or the sums of their weights: what parts shall remember."""
     into = weighted_degree(graph, edge_weight)
     return Degrees(into, weighted_degree(graph.reverse(), edge_weight))
+
+
+def _sums_at(graph: Graph, nodes: Tensor, edge_weight: Tensor) -> Degrees:
+    """Sums of the weights at some nodes, ``(k,)`` each, without a look at any other."""
+
+    def add(lists: CSR) -> Tensor:
+        entry, row = lists.take(nodes)
+        zeros = edge_weight.new_zeros(nodes.numel())
+        return zeros.index_add(0, row, edge_weight[lists.edge[entry]])
+
+    return Degrees(add(graph.by_target), add(graph.by_source))
 
 
 def forward_at(
@@ -153,7 +153,9 @@ def forward_at(
         ``(k, out_channels)``.
     """
     around = surround(graph, nodes, halo_steps(model))
-    part = graph.subgraph(around, degrees_of(graph, edge_weight))
+    part = graph.subgraph(around)
+    if edge_weight is not None:
+        part = part._replace(graph=part.graph.part_of(_sums_at(graph, around, edge_weight)))
     weight = None if edge_weight is None else edge_weight[part.edge]
     features = {}
     if edge_attr is not None:

@@ -13,9 +13,7 @@ for (:mod:`coopsheaf.scale.as_built`): anything else is called as a whole.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -26,8 +24,9 @@ from coopsheaf.models.csnn import CSNN
 from coopsheaf.nn.csnn_conv import CSNNConv
 from coopsheaf.nn.edge_features import EdgeFeatures
 from coopsheaf.scale.as_built import goes_in_chunks
-from coopsheaf.scale.chunks import chunks, sum_rows
+from coopsheaf.scale.chunks import sum_rows
 from coopsheaf.scale.learner_stages import learn_in_chunks
+from coopsheaf.scale.scratch import Scratch, open_scratch
 from coopsheaf.scale.wrapped import unwrap
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.stalks import stalk_product, subtract_stalk_product
@@ -63,7 +62,8 @@ def infer(
         edge_attr: ``(m, edge_channels)``, or their means at the nodes.
         chunk: nodes at a time.
         scratch: a folder with room for 3·n·d·h numbers; then the three arrays are files, and memory
-            holds what the system finds useful. In memory if not given.
+            holds what the system finds useful. If not given they are in memory, unless they would
+            take more than a quarter of the machine's: then in the folder for temporary files.
     """
     check_int("chunk", chunk, minimum=1)
     network, finish = unwrap(model)
@@ -77,8 +77,11 @@ def infer(
             features = {} if edge_attr is None else {"edge_attr": edge_attr}
             x = x.to(like.device, like.dtype)
             return model(x, graph, edge_weight=edge_weight, **features)
-        with _folder(scratch) as folder:
-            return finish(_infer(network, x, graph, edge_weight, edge_attr, chunk, folder))
+        weight = network.encoder.weight
+        width = 3 * network.stalk_dim * network.hidden_channels + 2 * network.edge_channels
+        size = graph.num_nodes * width * weight.element_size()
+        with open_scratch(scratch, size, weight.device) as space:
+            return finish(_infer(network, x, graph, edge_weight, edge_attr, chunk, space))
     finally:
         model.train(training)
 
@@ -90,18 +93,6 @@ def _check_network(network: CSNN) -> None:
         raise ValueError("`model` must do without positional encodings; it has `pe_channels`")
 
 
-@contextmanager
-def _folder(scratch: str | Path | None) -> Iterator[Path | None]:
-    """A new folder that is gone at the end, if any is wanted."""
-    if scratch is None:
-        yield None
-        return
-    with tempfile.TemporaryDirectory(
-        dir=scratch, prefix="coopsheaf-", ignore_cleanup_errors=True
-    ) as folder:
-        yield Path(folder)
-
-
 def _infer(
     network: CSNN,
     x: Tensor,
@@ -109,28 +100,28 @@ def _infer(
     edge_weight: Tensor | None,
     edge_attr: EdgeFeatures | None,
     chunk: int,
-    folder: Path | None,
+    scratch: Scratch,
 ) -> Tensor:
     n, d, h = graph.num_nodes, network.stalk_dim, network.hidden_channels
     if x.shape != (n, network.in_channels):
         raise ValueError(f"`x` must have shape ({n}, {network.in_channels}); got {tuple(x.shape)}")
     dtype, device = network.encoder.weight.dtype, network.encoder.weight.device
     # The learners see the features and, beside them, what they are told of the edges.
-    seen = _allocate((n, d * h + 2 * network.edge_channels), dtype, device, folder, "x")
+    seen = scratch.make((n, d * h + 2 * network.edge_channels), dtype, device)
     features = seen[:, : d * h].unflatten(1, (d, h))
-    sent, middle = (_allocate((n, d, h), dtype, device, folder, name) for name in ("sent", "z"))
+    sent, middle = (scratch.make((n, d, h), dtype, device) for _ in range(2))
     edge_attr = network.check_edge_attr(edge_attr, graph, features)
     beside = network.beside(graph, edge_attr=edge_attr)
     if beside is not None:
         seen[:, d * h :] = beside
     if edge_weight is not None:
         edge_weight = check_edge_weight(edge_weight, graph.num_edges, "model", features)
-    for rows in chunks(n, chunk):
+    for rows in scratch.chunks(n, chunk):
         features[rows] = network.encode(x[rows].to(device, dtype))
     for conv, epsilon, norm in zip(network.convs, network.epsilons, network.norms, strict=True):
         assert isinstance(conv, CSNNConv)
         source, target = (
-            learn_in_chunks(learner, seen, graph, chunk)
+            learn_in_chunks(learner, seen, graph, chunk, scratch)
             for learner in (conv.source_learner, conv.target_learner)
         )
         diffusion = conv.diffusion(graph, source, target, edge_weight)
@@ -138,38 +129,28 @@ def _infer(
         first, second = diffusion.b, diffusion.a
         assert isinstance(first, NodeMapOperator)
         assert isinstance(second, NodeMapOperator)
-        for rows in chunks(n, chunk):
+        for rows in scratch.chunks(n, chunk):
             sent[rows] = stalk_product(first.right[rows], conv.mix(features[rows]))
-        for rows, heard in _hear(first, sent, chunk):
+        for rows, heard in _hear(first, sent, scratch.chunks(n, chunk)):
             own = first.diagonal[rows, None, None] * conv.mix(features[rows])
             middle[rows] = subtract_stalk_product(own, first.left[rows].mT, heard)
-        for rows in chunks(n, chunk):
+        for rows in scratch.chunks(n, chunk):
             sent[rows] = stalk_product(second.right[rows], middle[rows])
-        for rows, heard in _hear(second, sent, chunk):
+        for rows, heard in _hear(second, sent, scratch.chunks(n, chunk)):
             own = second.diagonal[rows, None, None] * middle[rows]
             y = subtract_stalk_product(own, second.left[rows].mT, heard)
             new = network.update(features[rows], y, epsilon)
             features[rows] = norm(new.flatten(1)).view_as(new)
-    return torch.cat([network.readout(features[rows].flatten(1)) for rows in chunks(n, chunk)])
+        del source, target, diffusion, first, second  # before those of the next layer are made
+    return torch.cat(
+        [network.readout(features[rows].flatten(1)) for rows in scratch.chunks(n, chunk)]
+    )
 
 
-def _hear(operator: NodeMapOperator, sent: Tensor, chunk: int) -> Iterator[tuple[slice, Tensor]]:
+def _hear(
+    operator: NodeMapOperator, sent: Tensor, pieces: Iterator[slice]
+) -> Iterator[tuple[slice, Tensor]]:
     """What each chunk of nodes hears, ``(rows, d, h)``."""
     lists, weight = operator.graph.by_target, operator.edge_weight
-    for rows in chunks(sent.shape[0], chunk):
+    for rows in pieces:
         yield rows, sum_rows(sent.flatten(1), lists, rows, weight).unflatten(1, sent.shape[1:])
-
-
-def _allocate(
-    shape: tuple[int, ...],
-    dtype: torch.dtype,
-    device: torch.device,
-    folder: Path | None,
-    name: str,
-) -> Tensor:
-    if folder is None:
-        return torch.empty(shape, dtype=dtype, device=device)
-    if device.type != "cpu":
-        raise ValueError(f"`scratch` goes with a model on the CPU; it is on {device}")
-    size = torch.Size(shape).numel()
-    return torch.from_file(str(folder / name), shared=True, size=size, dtype=dtype).view(shape)

@@ -16,11 +16,14 @@ from torch_geometric.nn import LayerNorm
 from coopsheaf.nn.learners import MLP, EmbeddedSAGE, MapLearner, is_as_built
 from coopsheaf.nn.sage import SAGE, SAGEConv
 from coopsheaf.scale.chunks import chunks, sum_rows
+from coopsheaf.scale.scratch import Scratch
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.maps import ConformalMaps
 
 
-def learn_in_chunks(learner: MapLearner, x: Tensor, graph: Graph, chunk: int) -> ConformalMaps:
+def learn_in_chunks(
+    learner: MapLearner, x: Tensor, graph: Graph, chunk: int, scratch: Scratch
+) -> ConformalMaps:
     """The maps of all nodes, without a temporary of more than ``chunk`` rows as wide as x.
 
     Args:
@@ -28,6 +31,7 @@ def learn_in_chunks(learner: MapLearner, x: Tensor, graph: Graph, chunk: int) ->
         x: ``(n, in_channels)``.
         graph: the whole graph.
         chunk: nodes at a time.
+        scratch: what x was made by, which lets go of it from time to time.
     """
     module = learner.learner
     raw = None
@@ -39,7 +43,7 @@ def learn_in_chunks(learner: MapLearner, x: Tensor, graph: Graph, chunk: int) ->
         return learner(x, graph)  # the user's own: nobody knows what it does
     d = learner.orthogonal.stalk_dim
     scale, orthogonal = x.new_empty(x.shape[0]), x.new_empty(x.shape[0], d, d)
-    for rows in chunks(x.shape[0], chunk):
+    for rows in scratch.chunks(x.shape[0], chunk):
         # An MLP looks at its own rows; what the others gave needs no graph any more.
         known = None if raw is None else raw[rows]
         maps = learner(x[rows], graph, raw=known)

@@ -10,7 +10,8 @@ import torch_geometric.typing
 from torch import Tensor
 from torch_geometric.sampler import BaseSampler, SamplerOutput
 
-from coopsheaf.sheaves.graph import CSR, Degrees, Graph, Subgraph, place_nodes
+from coopsheaf.sheaves.graph import CSR, Degrees, Graph, Subgraph
+from coopsheaf.sheaves.places import Placing, check_nodes
 from coopsheaf.train.order import derive_seed
 
 DIRECTIONS = ("in", "out")
@@ -33,9 +34,8 @@ class Sample(NamedTuple):
 
     def to_subgraph(self, whole: Degrees) -> Subgraph:
         """The sampled graph, which remembers the degrees of the whole one."""
-        degrees = Degrees(whole.into[self.nodes], whole.out[self.nodes])
         graph = Graph(torch.stack([self.source, self.target]), self.nodes.numel())
-        return Subgraph(graph.part_of(degrees), self.nodes, self.edge)
+        return Subgraph(graph.part_of(whole.at(self.nodes)), self.nodes, self.edge)
 
 
 def sample_neighbours(
@@ -74,18 +74,30 @@ def sample_neighbours(
             "`fanouts` must be numbers of at least 1, or -1 for all edges, one per hop; "
             f"got {list(fanouts)}"
         )
-    place = place_nodes(nodes, graph.num_nodes)
     lists = graph.by_target if direction == "in" else graph.by_source
-    compiled = torch_geometric.typing.WITH_PYG_LIB
-    if backend == "pyg-lib" and not compiled:
-        raise ValueError("`backend` 'pyg-lib' needs pyg-lib, which is not installed; use 'torch'")
-    if compiled and backend != "torch":
+    if backend == "pyg-lib":
+        if not torch_geometric.typing.WITH_PYG_LIB:
+            raise ValueError(
+                "`backend` 'pyg-lib' needs pyg-lib, which is not installed; use 'torch'"
+            )
+        if not is_compiled(graph):
+            raise ValueError(
+                "`backend` 'pyg-lib' needs lists of int64; those of a pack are int32; use 'torch'"
+            )
+    if backend != "torch" and is_compiled(graph):
+        check_nodes(nodes, graph.num_nodes)
         sample = _sample_compiled(lists, nodes, list(fanouts), seed)
     else:
-        sample = _sample(lists, nodes, fanouts, seed, place)
+        with graph.placing(nodes) as placing:
+            sample = _sample(lists, nodes, fanouts, seed, placing)
     if direction == "out":
         return sample._replace(source=sample.target, target=sample.source)
     return sample
+
+
+def is_compiled(graph: Graph) -> bool:
+    """Whether ``backend="auto"`` samples with pyg-lib, which knows no int32."""
+    return torch_geometric.typing.WITH_PYG_LIB and graph.by_target.other.dtype == torch.int64
 
 
 def choose_edges(
@@ -127,22 +139,22 @@ def _choose(count: Tensor, size: int, rng: torch.Generator) -> Tensor:
     return chosen
 
 
-def _sample(lists: CSR, nodes: Tensor, fanouts: Sequence[int], seed: int, place: Tensor) -> Sample:
+def _sample(
+    lists: CSR, nodes: Tensor, fanouts: Sequence[int], seed: int, placing: Placing
+) -> Sample:
     rng = torch.Generator().manual_seed(derive_seed(seed))
-    found, frontier, total = [nodes], nodes, nodes.numel()
+    found, frontier = [nodes], nodes
     columns: list[tuple[Tensor, Tensor, Tensor]] = []
     for fanout in fanouts:
         position, row = choose_edges(lists, frontier, fanout, rng)
-        other = lists.other[position]
-        new = other[place[other] < 0].unique()
-        place[new] = torch.arange(total, total + new.numel(), device=new.device)
-        total += new.numel()
-        columns.append((place[other], place[frontier][row], lists.edge[position]))
-        found.append(new)
-        frontier = new
+        other = lists.other[position].long()
+        target = placing.find(frontier)[row]
+        frontier = placing.add_new(other)
+        columns.append((placing.find(other), target, lists.edge[position].long()))
+        found.append(frontier)
     source, target, edge = (torch.cat(column) for column in zip(*columns, strict=True))
     return Sample(
-        torch.cat(found),
+        placing.nodes,
         source,
         target,
         edge,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 from torch.utils._pytree import GetAttrKey, register_pytree_node
 
 from coopsheaf.sheaves.edges import Edges, join_weight, read_edges, refuse_weight
-from coopsheaf.tensor_checks import check_tensor
+from coopsheaf.sheaves.places import Places, Placing
 
 Derived = TypeVar("Derived")
 
@@ -23,8 +24,12 @@ class CSR(NamedTuple):
     """
 
     ptr: Tensor  # (n + 1,)
-    other: Tensor  # (m,)
+    other: Tensor  # (m,); with ``edge`` of int32 in packs that can be counted with it
     edge: Tensor  # (m,)
+
+    def degree(self, nodes: Tensor) -> Tensor:
+        """The numbers of entries of some rows, ``(k,)``."""
+        return self.ptr[nodes + 1] - self.ptr[nodes]
 
     def take(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         """The entries of some rows, one row after the other.
@@ -36,8 +41,7 @@ class CSR(NamedTuple):
             The positions of the entries in this list, and for each the place of its row in
             ``nodes``, both ``(entries,)``.
         """
-        start = self.ptr[nodes]
-        count = self.ptr[nodes + 1] - start
+        start, count = self.ptr[nodes], self.degree(nodes)
         places = torch.arange(nodes.numel(), device=nodes.device)
         place = torch.repeat_interleave(places, count)
         before = count.cumsum(0) - count  # entries of earlier rows
@@ -50,6 +54,10 @@ class Degrees(NamedTuple):
 
     into: Tensor  # (n,)
     out: Tensor  # (n,)
+
+    def at(self, nodes: Tensor) -> Degrees:
+        """Those of some nodes, ``(k,)`` each."""
+        return Degrees(self.into[nodes], self.out[nodes])
 
 
 class Subgraph(NamedTuple):
@@ -137,23 +145,35 @@ class Graph:
             whole: the degrees of all nodes that the new graph shall remember; the numbers of their
                 edges if not given. With edge weights they are sums of weights.
         """
-        place = place_nodes(nodes, self.num_nodes)
-        position, target = self.by_target.take(nodes)
-        source = place[self.by_target.other[position]]
+        with self.placing(nodes) as placing:
+            position, target = self.by_target.take(nodes)
+            source = placing.find(self.by_target.other[position])
         kept = (source >= 0).nonzero().squeeze(1)
         source, target = source[kept], target[kept]
         ptr = torch.searchsorted(target, torch.arange(nodes.numel() + 1, device=self.device))
         rows = CSR(ptr, source, torch.arange(source.numel(), device=self.device))
-        if whole is None:
-            whole = self.whole or Degrees(self.in_degree, self.out_degree)
         graph = self._build(
             source,
             target,
             rows,
             _compress(source, target, nodes.numel()),
-            Degrees(whole.into[nodes], whole.out[nodes]),
+            self.degrees_at(nodes) if whole is None else whole.at(nodes),
         )
-        return Subgraph(graph, nodes, self.by_target.edge[position[kept]])
+        return Subgraph(graph, nodes, self.by_target.edge[position[kept]].long())
+
+    def placing(self, nodes: Tensor) -> AbstractContextManager[Placing]:
+        """Places of nodes in a list that begins with ``nodes``, without an array of all nodes.
+
+        But for the first time: then one is made, which is kept and cleared after each use.
+        """
+        places = self.remember("places", lambda graph: Places(graph.num_nodes, graph.device))
+        return places.placing(nodes)
+
+    def degrees_at(self, nodes: Tensor) -> Degrees:
+        """Edges at some nodes, ``(k,)`` each: those of ``whole``, if this is a part of a graph."""
+        if self.whole is not None:
+            return self.whole.at(nodes)
+        return Degrees(self.by_target.degree(nodes), self.by_source.degree(nodes))
 
     def part_of(self, whole: Degrees) -> Graph:
         """This graph as a part of a larger one in which its nodes have these degrees."""
@@ -361,25 +381,6 @@ def missing_reverse(graph: Graph) -> str:
         u, v = int(graph.source[k]), int(graph.target[k])
         return f"({u}, {v}) is there without its reverse ({v}, {u})"
     return "a parallel edge occurs more often in one direction than in the other"
-
-
-def place_nodes(nodes: object, num_nodes: int) -> Tensor:
-    """The place of every node of a graph in a list of some of them, ``(n,)``; -1 if not there."""
-    chosen = check_tensor("nodes", nodes)
-    if chosen.dtype != torch.int64 or chosen.dim() != 1:
-        raise ValueError(
-            "`nodes` must be an int64 tensor of shape (k,); "
-            f"got {chosen.dtype} of shape {tuple(chosen.shape)}"
-        )
-    if chosen.numel():
-        low, high = (int(value) for value in chosen.aminmax())
-        if low < 0 or high >= num_nodes:
-            raise ValueError(f"`nodes` must be in [0, {num_nodes}); got {low} to {high}")
-    own = torch.arange(chosen.numel(), device=chosen.device)
-    place = torch.full((num_nodes,), -1, device=chosen.device).scatter(0, chosen, own)
-    if not torch.equal(place[chosen], own):
-        raise ValueError("`nodes` must be different from each other; some occur twice")
-    return place
 
 
 def _compress(rows: Tensor, others: Tensor, num_nodes: int) -> CSR:

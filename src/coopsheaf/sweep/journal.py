@@ -27,6 +27,8 @@ from coopsheaf.schema import (
 )
 
 MOST_TRIALS = 10_000_000
+# What replaying a line that looks right and is not may end in.
+FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 _any_number = kind("a number", lambda v: type(v) in (int, float))
 _one_number = kind(
@@ -143,7 +145,7 @@ def journal_storage(path: Path) -> Any:
                 super()._sync_with_backend()
             except JournalError:
                 raise
-            except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+            except FAULTS as error:
                 number = self._replay_result.log_number_read
                 raise broken(number, f"{type(error).__name__}: {error}") from None
 

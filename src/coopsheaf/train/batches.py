@@ -10,18 +10,20 @@ KINDS = {
     "clusters": "groups of nodes with few edges between them (METIS), several in a batch",
     "neighbours": "training nodes and neighbours sampled around them",
     "nodes": "random nodes and the edges among them",
+    "ranges": "runs of consecutive nodes, several in a batch: for packs in community order",
 }
 
 # What goes only with some kinds.
 _ONLY = {
-    "parts": ("clusters",),
+    "parts": ("clusters", "ranges"),
     "fanouts": ("neighbours",),
-    "halo": ("clusters", "nodes"),
+    "halo": ("clusters", "nodes", "ranges"),
 }
 
-CLUSTER_NODES = 500  # nodes of a cluster, about, if the number of clusters is not set
-SIZES = {"clusters": 10, "neighbours": 512, "nodes": 5000}
+CLUSTER_NODES = 500  # nodes of a cluster or range, about, if their number is not set
+SIZES = {"clusters": 10, "neighbours": 512, "nodes": 5000, "ranges": 10}
 FANOUTS = "5"
+PREFETCH = 1
 CHUNK = 1 << 14
 
 
@@ -30,13 +32,15 @@ class BatchConfig:
     """How a graph is cut into the batches of a step; the whole graph in one step if not set.
 
     Args:
-        kind: ``"clusters"``, ``"neighbours"`` or ``"nodes"``.
-        size: clusters, training nodes or nodes in a batch: 10, 512 or 5000 if not set.
-        parts: number of clusters; one per 500 nodes if not set.
+        kind: ``"clusters"``, ``"neighbours"``, ``"nodes"`` or ``"ranges"``.
+        size: clusters, training nodes, nodes or ranges in a batch: 10, 512, 5000 or 10 if not set.
+        parts: number of clusters or ranges; one per 500 nodes if not set.
         fanouts: neighbours sampled per node: one number for all hops or one per hop, separated by
             commas, -1 for all of them; 5 if not set.
         halo: add all nodes that the outputs of a batch depend on: exact outputs and larger batches.
         chunk: nodes at a time when outputs of the whole graph are computed; 16,384 if not set.
+        prefetch: batches that are prepared in a thread while a step computes, 1 if not set; 0 for
+            none. Changes nothing but time and memory.
     """
 
     # None by default: then the hashes of recorded settings stay what they are.
@@ -46,6 +50,7 @@ class BatchConfig:
     fanouts: str | None = None
     halo: bool | None = None
     chunk: int | None = None
+    prefetch: int | None = None
 
     def __post_init__(self) -> None:
         if self.kind is not None:
@@ -53,6 +58,8 @@ class BatchConfig:
         for name in ("size", "parts", "chunk"):
             if getattr(self, name) is not None:
                 check_int(name, getattr(self, name), minimum=1)
+        if self.prefetch is not None:
+            check_int("prefetch", self.prefetch, minimum=0)
         if self.fanouts is not None:
             parse_fanouts(self.fanouts)
 

@@ -172,7 +172,7 @@ def table_schema(run: Run) -> TableSchema:
 
 def read_pairs(run: Run, pairs: Any, dataset: NodeDataset | LinkDataset) -> Tensor:
     """``(2, k)`` node numbers of the pairs in a table, whose columns are those of the edges."""
-    return read_own_pairs(pairs, table_schema(run), dataset.node_ids)
+    return read_own_pairs(pairs, table_schema(run), tuple(dataset.node_ids))
 
 
 def _stored_tables(run: Run) -> dict[str, Any] | None:

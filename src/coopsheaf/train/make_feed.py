@@ -53,7 +53,7 @@ def make_feed(
         if recipe.batch.kind == "neighbours" and not find_model(recipe.model_name).directed:
             raise ValueError(
                 "`batch.kind` 'neighbours' samples edges in one direction, which "
-                f"{recipe.model_name!r} does not take; choose 'clusters' or 'nodes'"
+                f"{recipe.model_name!r} does not take; choose 'clusters', 'nodes' or 'ranges'"
             )
         make: Any = import_module(BATCH_FEEDS).make_batch_feed
         feed: Feed = make(

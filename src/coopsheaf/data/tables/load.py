@@ -49,7 +49,7 @@ class TableData:
         """The names of the nodes, or of the graphs."""
         if isinstance(self.dataset, GraphDataset):
             return self.dataset.graph_ids
-        return self.dataset.node_ids
+        return tuple(self.dataset.node_ids)
 
 
 def load_tables(
