@@ -209,8 +209,8 @@ struct SageSizes {
   int64_t parameters() const { return 2 * o * k + o + (projects ? k * k + k : 0); }
 };
 
-template <class Kind>
-static void sage(const SageSizes& s, const float* x, const int64_t* ptr, const int64_t* other,
+template <class Kind, class Index>
+static void sage(const SageSizes& s, const float* x, const int64_t* ptr, const Index* other,
                  const float* inverse_degree, const float* const* parameters, int64_t activation,
                  Mask mask, float* sent, float* told, float* y, float* out) {
   for (int64_t j = 0; j < s.count; j++) {
@@ -257,9 +257,9 @@ static void sage(const SageSizes& s, const float* x, const int64_t* ptr, const i
 }
 
 // `ptr`, `other` list the edges by their source here.
-template <class Kind>
+template <class Kind, class Index>
 static void sage_back(const SageSizes& s, const float* grad, const float* x, const float* sent,
-                      const float* y, const int64_t* ptr, const int64_t* other,
+                      const float* y, const int64_t* ptr, const Index* other,
                       const float* inverse_degree, const float* const* parameters,
                       int64_t activation, Mask mask, float* inner, float* spread,
                       float* grad_x, float* grad_parameters) {

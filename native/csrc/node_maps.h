@@ -13,15 +13,15 @@ namespace VARIANT {
 
 // out = sum of the rows that are listed: `width` numbers each, up to N vectors at a time, which
 // stay in registers while the list is read.
-template <int N>
-static inline void gather_vectors(const float* rows, int64_t width, const int64_t* first,
-                                  const int64_t* last, int tail, float* out) {
+template <int N, class Index>
+static inline void gather_vectors(const float* rows, int64_t width, const Index* first,
+                                  const Index* last, int tail, float* out) {
   V sums[N];
   for (int v = 0; v < N; v++) sums[v] = V{};
-  for (const int64_t* at = first; at < last; at++) {
-    const float* row = rows + *at * width;
+  for (const Index* at = first; at < last; at++) {
+    const float* row = rows + (int64_t)*at * width;
     if (at + 6 < last) {
-      const char* next = (const char*)(rows + at[6] * width);
+      const char* next = (const char*)(rows + (int64_t)at[6] * width);
       for (int v = 0; v < N * LANES * 4; v += 64) __builtin_prefetch(next + v);
     }
     for (int v = 0; v + 1 < N; v++) sums[v] += load(row + v * LANES);
@@ -33,9 +33,9 @@ static inline void gather_vectors(const float* rows, int64_t width, const int64_
 
 constexpr int GATHERED = 8;  // vectors at a time
 
-template <int N = GATHERED>
-static inline void gather_part(const float* rows, int64_t width, const int64_t* first,
-                               const int64_t* last, int64_t columns, float* out) {
+template <int N, class Index>
+static inline void gather_part(const float* rows, int64_t width, const Index* first,
+                               const Index* last, int64_t columns, float* out) {
   if constexpr (N > 1) {
     if (columns <= (N - 1) * LANES) {
       gather_part<N - 1>(rows, width, first, last, columns, out);
@@ -45,11 +45,12 @@ static inline void gather_part(const float* rows, int64_t width, const int64_t* 
   gather_vectors<N>(rows, width, first, last, (int)(columns - (N - 1) * LANES), out);
 }
 
-static inline void gather(const float* rows, int64_t width, const int64_t* first,
-                          const int64_t* last, float* out) {
+template <class Index>
+static inline void gather(const float* rows, int64_t width, const Index* first, const Index* last,
+                          float* out) {
   constexpr int64_t STEP = GATHERED * LANES;
   for (int64_t c = 0; c < width; c += STEP) {
-    gather_part<>(rows + c, width, first, last, std::min(STEP, width - c), out + c);
+    gather_part<GATHERED>(rows + c, width, first, last, std::min(STEP, width - c), out + c);
   }
 }
 
@@ -118,8 +119,8 @@ struct NodeMaps {
   float by_right(int64_t i) const { return right_factor == nullptr ? 1.0f : right_factor[i]; }
 };
 
-template <int D>
-static void node_maps(const NodeMaps& t, const int64_t* ptr, const int64_t* other, float* sent,
+template <int D, class Index>
+static void node_maps(const NodeMaps& t, const int64_t* ptr, const Index* other, float* sent,
                       float* heard, float* y) {
   int64_t width = D * t.h;
   parallel(t.n, 256, [&](int64_t begin, int64_t end) {
@@ -142,9 +143,9 @@ struct NodeMapGradients {
   float *x, *diagonal, *left_factor, *left, *right_factor, *right;
 };
 
-template <int D>
+template <int D, class Index>
 static void node_maps_back(const NodeMaps& t, const float* grad, const float* heard,
-                           const int64_t* ptr, const int64_t* other, float* asked,
+                           const int64_t* ptr, const Index* other, float* asked,
                            const NodeMapGradients& g) {
   int64_t width = D * t.h;
   parallel(t.n, 128, [&](int64_t begin, int64_t end) {

@@ -19,6 +19,16 @@ static void with_stalk(int64_t d, F f) {
   f(std::integral_constant<int, D>());
 }
 
+// Calls `f` with a list of nodes as what it is: int32 or int64.
+template <class F>
+static void with_list(const void* list, int64_t short_list, F f) {
+  if (short_list) {
+    f((const int32_t*)list);
+  } else {
+    f((const int64_t*)list);
+  }
+}
+
 template <class F>
 static void with_kind(int64_t half, F f) {
   if (half) {
@@ -31,22 +41,27 @@ static void with_kind(int64_t half, F f) {
 EXPORT(node_maps)
 (int64_t n, int64_t d, int64_t h, const float* x, const float* diagonal, const float* left_factor,
  const float* left, const float* right_factor, const float* right, const int64_t* ptr,
- const int64_t* other, float* sent, float* heard, float* y) {
+ const void* other, int64_t short_list, float* sent, float* heard, float* y) {
   NodeMaps terms{n, h, x, diagonal, left_factor, left, right_factor, right};
-  with_stalk(d, [&](auto stalk) { node_maps<stalk>(terms, ptr, other, sent, heard, y); });
+  with_list(other, short_list, [&](auto list) {
+    with_stalk(d, [&](auto stalk) { node_maps<stalk>(terms, ptr, list, sent, heard, y); });
+  });
 }
 
 EXPORT(node_maps_back)
 (int64_t n, int64_t d, int64_t h, const float* grad, const float* x, const float* heard,
  const float* diagonal, const float* left_factor, const float* left, const float* right_factor,
- const float* right, const int64_t* ptr, const int64_t* other, float* asked, float* grad_x,
+ const float* right, const int64_t* ptr, const void* other,
+ int64_t short_list, float* asked, float* grad_x,
  float* grad_diagonal, float* grad_left_factor, float* grad_left, float* grad_right_factor,
  float* grad_right) {
   NodeMaps terms{n, h, x, diagonal, left_factor, left, right_factor, right};
   NodeMapGradients gradients{grad_x,    grad_diagonal,     grad_left_factor,
                              grad_left, grad_right_factor, grad_right};
-  with_stalk(d, [&](auto stalk) {
-    node_maps_back<stalk>(terms, grad, heard, ptr, other, asked, gradients);
+  with_list(other, short_list, [&](auto list) {
+    with_stalk(d, [&](auto stalk) {
+      node_maps_back<stalk>(terms, grad, heard, ptr, list, asked, gradients);
+    });
   });
 }
 
@@ -114,28 +129,33 @@ EXPORT(mlps_back)
 
 EXPORT(sage)
 (int64_t n, int64_t k, int64_t o, int64_t count, int64_t shared, int64_t projects, const float* x,
- const int64_t* ptr, const int64_t* other, const float* inverse_degree,
+ const int64_t* ptr, const void* other,
+ int64_t short_list, const float* inverse_degree,
  const float* const* parameters, int64_t activation, int64_t seed, int64_t dropped, int64_t half,
  float* sent, float* told, float* y, float* out) {
   SageSizes sizes{n, k, o, count, shared != 0, projects != 0};
   Mask mask(seed, dropped);
-  with_kind(half, [&](auto kind) {
-    sage<decltype(kind)>(sizes, x, ptr, other, inverse_degree, parameters, activation, mask,
-                         sent, told, y, out);
+  with_list(other, short_list, [&](auto list) {
+    with_kind(half, [&](auto kind) {
+      sage<decltype(kind)>(sizes, x, ptr, list, inverse_degree, parameters, activation, mask,
+                           sent, told, y, out);
+    });
   });
 }
 
 EXPORT(sage_back)
 (int64_t n, int64_t k, int64_t o, int64_t count, int64_t shared, int64_t projects,
  const float* grad, const float* x, const float* sent, const float* y, const int64_t* ptr,
- const int64_t* other, const float* inverse_degree, const float* const* parameters,
+ const void* other, int64_t short_list, const float* inverse_degree, const float* const* parameters,
  int64_t activation, int64_t seed, int64_t dropped, int64_t half, float* inner, float* spread,
  float* grad_x, float* grad_parameters) {
   SageSizes sizes{n, k, o, count, shared != 0, projects != 0};
   Mask mask(seed, dropped);
-  with_kind(half, [&](auto kind) {
-    sage_back<decltype(kind)>(sizes, grad, x, sent, y, ptr, other, inverse_degree, parameters,
+  with_list(other, short_list, [&](auto list) {
+    with_kind(half, [&](auto kind) {
+      sage_back<decltype(kind)>(sizes, grad, x, sent, y, ptr, list, inverse_degree, parameters,
                               activation, mask, inner, spread, grad_x, grad_parameters);
+    });
   });
 }
 

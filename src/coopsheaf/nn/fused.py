@@ -22,7 +22,7 @@ from coopsheaf.nn.products import are_halved
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.eager import differentiable_backward
 from coopsheaf.sheaves.kernels.library import addresses
-from coopsheaf.sheaves.kernels.native import call, needs_gradient
+from coopsheaf.sheaves.kernels.native import call, edge_lists, needs_gradient
 
 IDENTITY, RELU, GELU = 0, 1, 2
 _COMPOSED: dict[int, Callable[[Tensor], Tensor]] = {
@@ -245,7 +245,7 @@ class _Level:
         told, y = x.new_empty(n, o), x.new_empty(count, n, o)
         changes = self.act != IDENTITY or self.mask[1] > 0
         out = torch.empty_like(y) if keep and changes else y
-        edges = self.graph.by_target.ptr, self.graph.by_target.other, self.inverse_degree
+        edges = *edge_lists(self.graph.by_target), self.inverse_degree
         how = (self.act, *self.mask, self.halved)
         call("sage", *sizes, x, *edges, addresses(list(parameters)), *how, sent, told, y, out)
         return out, y, sent
@@ -264,7 +264,7 @@ class _Level:
         inner, spread = x.new_empty(n, o), x.new_empty(n, o)
         grad_x = torch.empty_like(x) if for_x else None
         found = x.new_empty(sum(p.numel() for p in parameters))
-        edges = self.graph.by_source.ptr, self.graph.by_source.other, self.inverse_degree
+        edges = *edge_lists(self.graph.by_source), self.inverse_degree
         given, how = addresses(list(parameters)), (self.act, *self.mask, self.halved)
         scratch = inner, spread, grad_x, found
         y = grad if y is None else y  # not looked at

@@ -19,8 +19,8 @@ from torch import Tensor
 
 # The arguments of every function: whole numbers (n), addresses of arrays (a).
 _ARGUMENTS = {
-    "node_maps": "nnn" + 11 * "a",
-    "node_maps_back": "nnn" + 17 * "a",
+    "node_maps": "nnn" + 8 * "a" + "naaa",
+    "node_maps_back": "nnn" + 10 * "a" + "n" + 7 * "a",
     "conformal": "nnaaa",
     "conformal_back": "nnaaaa",
     "augmented": "naaaaaa",
@@ -29,8 +29,8 @@ _ARGUMENTS = {
     "linear_back": "nnnaaannaaaa",
     "mlps": "nnnnnaanaa",
     "mlps_back": "nnnnnaaaanaa",
-    "sage": "nnnnnn" + 5 * "a" + "nnnn" + 4 * "a",
-    "sage_back": "nnnnnn" + 8 * "a" + "nnnn" + 4 * "a",
+    "sage": "nnnnnn" + "aaanaa" + "nnnn" + 4 * "a",
+    "sage_back": "nnnnnn" + 6 * "a" + "naa" + "nnnn" + 4 * "a",
     "mix": "nnnaaana",
     "mix_back": "nnnaaaanaaa",
     "drop": "nanna",

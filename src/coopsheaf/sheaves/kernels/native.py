@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from coopsheaf.sheaves.graph import Graph
+from coopsheaf.sheaves.graph import CSR, Graph
 from coopsheaf.sheaves.kernels import factored
 from coopsheaf.sheaves.kernels.diagonal import inverse_sqrt
 from coopsheaf.sheaves.kernels.eager import differentiable_backward, is_plain_eager
@@ -38,6 +38,12 @@ def call(name: str, *arguments: Any) -> None:
     library = load_library()
     assert isinstance(library, Library)
     library(name, *arguments)
+
+
+def edge_lists(csr: CSR) -> tuple[Tensor, Tensor, bool]:
+    """Bounds, nodes, and whether the nodes are in 32 bits, as packs have them."""
+    other = csr.other.contiguous()
+    return csr.ptr.long().contiguous(), other, other.dtype == torch.int32
 
 
 def is_plain_single(*tensors: Tensor | None) -> bool:
@@ -94,7 +100,7 @@ def _go_forward(
     sent, y = torch.empty_like(x), torch.empty_like(x)
     heard = torch.empty_like(x) if keep else None
     maps = [_contiguous(part) for part in (diagonal, left_factor, left, right_factor, right)]
-    edges = graph.by_target.ptr, graph.by_target.other
+    edges = edge_lists(graph.by_target)
     call("node_maps", n, d, h, x, *maps, *edges, sent, heard, y)
     return y, heard
 
@@ -124,7 +130,7 @@ class _NodeMaps(torch.autograd.Function):
         asked, grad_x = torch.empty_like(x), torch.empty_like(x)
         given = [_contiguous(part) for part in maps]
         found = [None if part is None else torch.empty_like(part) for part in given]
-        edges = ctx.graph.by_source.ptr, ctx.graph.by_source.other
+        edges = edge_lists(ctx.graph.by_source)
         call("node_maps_back", n, d, h, grad, x, heard, *given, *edges, asked, grad_x, *found)
         return grad_x, None, *found
 
