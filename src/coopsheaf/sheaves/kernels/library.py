@@ -39,6 +39,7 @@ _ARGUMENTS = {
 }
 _KINDS = {"n": ctypes.c_int64, "a": ctypes.c_void_p}
 
+INTERFACE = 1  # raised, here and in `library.cpp`, with every change of arguments
 LARGEST_STALK = 8  # the largest stalk dimension that was compiled
 
 
@@ -53,6 +54,12 @@ class Library:
 
     def __init__(self, path: Path, version: str, instructions: str | None = None) -> None:
         library = ctypes.CDLL(str(path))
+        interface = library.coopsheaf_interface()
+        if interface != INTERFACE:
+            raise OSError(
+                f"its functions are of interface {interface}, this version of coopsheaf calls "
+                f"{INTERFACE}; install both of the same age"
+            )
         best = library.coopsheaf_instructions
         best.restype = ctypes.c_char_p
         self.version = version
