@@ -22,10 +22,15 @@ lint: $(VENV)/installed-dev
 types: $(VENV)/installed-dev
 	$(BIN)/mypy
 
+# Compiled kernels are tested where there is a compiler. What they stand in for is tested without them,
+# too: the parts of the suite that know of kernels run a second time as if they were not installed.
 # Set COOPSHEAF_DATA to a folder of published files to run the tests that need them; -rs says why a
 # test was skipped. Two processes with one thread each finish sooner than one process with two threads.
-unit: $(VENV)/installed-dev
+unit: $(VENV)/installed-dev $(VENV)/installed-kernels
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -rs
+	if $(BIN)/python -c "import coopsheaf_kernels" 2>/dev/null; then \
+		OMP_NUM_THREADS=1 COOPSHEAF_KERNEL=factored $(BIN)/pytest -n 2 --dist worksteal -q \
+			tests/sheaves tests/nn tests/paper tests/models/test_csnn.py tests/train/test_loop.py; fi
 
 # Everything anew: what a tutorial prints depends on the code, not on the page alone.
 docs: $(VENV)/installed-dev
@@ -52,5 +57,12 @@ $(VENV)/installed-dev: pyproject.toml constraints.txt $(VENV)/torch
 	$(INSTALL) --editable ".[dev]"
 	touch $@ $(VENV)/installed
 
+# Faster, never needed: without a C++ compiler, or where it does not build, nothing else changes.
+$(VENV)/installed-kernels: $(wildcard native/csrc/*) native/setup.py native/pyproject.toml | $(VENV)/installed-dev
+	if command -v $${CXX:-c++} >/dev/null; then $(INSTALL) ./native; \
+		else echo "no C++ compiler: coopsheaf-kernels is not built, and its tests are skipped"; fi
+	touch $@
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build docs/_build docs/_written
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build docs/_build docs/_written \
+		native/build native/src/*.egg-info
