@@ -3,7 +3,7 @@
     python benchmarks/sampling.py [--nodes 100000 1000000 4000000] [--json FILE]
 
 The edges among 1,024 random nodes, a sample around 512 of them (5 and 5 neighbours) and the halo of
-two hops around 64, of random graphs with ten edges per node; one thread, processor time, the median.
+two hops around 64, of random graphs with ten edges per node; one thread, processor time, medians.
 """
 
 from __future__ import annotations
