@@ -42,7 +42,7 @@ def test_batches_are_part_of_a_recipe() -> None:
     [
         (
             "batch.kind=cluster",
-            "`kind` must be one of 'clusters', 'neighbours', 'nodes'; got 'cluster'",
+            "`kind` must be one of 'clusters', 'neighbours', 'nodes', 'ranges'; got 'cluster'",
         ),
         ("batch.size=0", "`size` must be an integer of at least 1; got 0"),
         ("batch.parts=-2", "`parts` must be an integer of at least 1; got -2"),
@@ -67,7 +67,7 @@ def test_bad_settings(assignment: str, message: str) -> None:
         ),
         (
             BatchConfig("nodes", parts=5),
-            "`batch.parts` goes with `batch.kind` 'clusters'; got 'nodes'",
+            "`batch.parts` goes with `batch.kind` 'clusters' or 'ranges'; got 'nodes'",
         ),
         (BatchConfig("nodes", fanouts="5"), "`batch.fanouts` goes with `batch.kind` 'neighbours'"),
         (BatchConfig("neighbours", halo=True), "`batch.halo` goes with .* 'clusters' or 'nodes'"),
