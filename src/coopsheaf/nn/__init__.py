@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from coopsheaf.nn.learners import MLPLearner as MLPLearner
     from coopsheaf.nn.learners import NodeNormSAGELearner as NodeNormSAGELearner
     from coopsheaf.nn.learners import ProjectedSAGELearner as ProjectedSAGELearner
+    from coopsheaf.nn.products import use_products as use_products
     from coopsheaf.nn.sage import SAGE as SAGE
     from coopsheaf.nn.sage import SAGEConv as SAGEConv
 
