@@ -222,13 +222,17 @@ class Fuzzer:
 
     def draw(self, case: int) -> tuple[Ending, Target]:
         """Damage the example of a case; what is to be read is in ``folder`` then."""
-        rng = random.Random(f"{self.seed}/{case}")
-        process = self.every > 0 and case % self.every == self.every - 1
-        names = [name for name in TARGETS if TARGETS[name].command or not process]
-        name = rng.choice(names)
+        rng, name, process = self.choose(case)
         self.folder = self.fresh(name)
         path = damage(rng, TARGETS[name], self.folder)
         return Ending(case, name, str(path.relative_to(self.folder)), process), TARGETS[name]
+
+    def choose(self, case: int) -> tuple[random.Random, str, bool]:
+        """What decides a case, its kind of file, and whether it is a command."""
+        rng = random.Random(f"{self.seed}/{case}")
+        process = self.every > 0 and case % self.every == self.every - 1
+        names = [name for name in TARGETS if TARGETS[name].command or not process]
+        return rng, rng.choice(names), process
 
     def note(self, ending: Ending) -> None:
         """Count a case, and keep the file of a failure that is a new one."""
@@ -318,6 +322,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="default: 0")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--only", type=int, help="one case alone, by its number")
+    parser.add_argument("--kind", choices=TARGETS, help="only cases of one kind of file")
     parser.add_argument("--keep", type=Path, default=Path("fuzz-failures"), help="for their files")
     return parser.parse_args()
 
@@ -327,7 +332,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="coopsheaf-fuzz-") as name:
         fuzzer = Fuzzer(Path(name), args.seed, args.every, args.keep)
         if args.only is None:
-            fuzzer.run(range(args.first, args.first + args.cases), args.seconds)
+            cases: Iterable[int] = range(args.first, args.first + args.cases)
+            if args.kind is not None:
+                cases = (case for case in cases if fuzzer.choose(case)[1] == args.kind)
+            fuzzer.run(cases, args.seconds)
         else:
             fuzzer.run([args.only])
         print(verdict(fuzzer, time.monotonic() - start))

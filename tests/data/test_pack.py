@@ -272,6 +272,22 @@ def test_edges_that_point_outside_are_refused(name: str, folder: Path) -> None:
         read_pack(folder)
 
 
+@pytest.mark.parametrize("name", ["by_target_other", "x", "edge_index"])
+def test_bytes_behind_an_array_are_refused(name: str, folder: Path) -> None:
+    """NumPy maps the first numbers of a file, others would look at the last ones."""
+    array = np.load(folder / f"{name}.npy")
+    rewrite(folder, name, array)
+    path = folder / f"{name}.npy"
+    path.write_bytes(path.read_bytes() + b"\0" * 16)
+    meta = json.loads((folder / "meta.json").read_text())
+    from coopsheaf.data.files import checksum
+
+    meta["files"][path.name] |= {"sha256": checksum(path), "bytes": path.stat().st_size}
+    (folder / "meta.json").write_text(json.dumps(meta))
+    with pytest.raises(DataError, match=r"damaged \(there is something behind its numbers\)"):
+        read_pack(folder)
+
+
 def test_packs_that_do_not_know_of_features_of_edges_are_read(folder: Path) -> None:
     meta = json.loads((folder / "meta.json").read_text("utf-8"))
     assert meta.pop("edge_names") == []

@@ -95,6 +95,9 @@ def map_array(path: Path, entry: dict[str, Any]) -> Tensor:
             f"{path}: must hold {entry['dtype']} of shape {entry['shape']}; "
             f"found {array.dtype} of shape {list(array.shape)}"
         )
+    # What is checked is read from the end of the file, what is used from where NumPy begins.
+    if isinstance(array, np.memmap) and array.offset + array.nbytes != size:
+        raise DataError(f"{path}: damaged (there is something behind its numbers)")
     return torch.from_numpy(array)
 
 
