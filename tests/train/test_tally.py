@@ -42,7 +42,7 @@ def tally(*steps: tuple[float, float], epoch: int = 1) -> Tally:
 
 
 def world() -> World:
-    return World(Plain(double=False))
+    return World(Plain())
 
 
 def test_the_mean_is_over_samples() -> None:

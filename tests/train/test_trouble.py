@@ -40,7 +40,7 @@ def test_a_norm_that_cannot_be_clipped_is_one_line() -> None:
     layer = torch.nn.Linear(4, 1)
     layer(torch.full((1, 4), 1e30)).sum().backward()
     assert finite_gradients(layer)
-    optimizer, world = torch.optim.Adam(layer.parameters()), World(Plain(double=False))
+    optimizer, world = torch.optim.Adam(layer.parameters()), World(Plain())
     with pytest.raises(RuntimeError, match="non-finite"):
         world.fabric.clip_gradients(layer, optimizer, max_norm=1.0)
     tally = Tally(0, recipe().train)
