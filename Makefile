@@ -30,7 +30,7 @@ unit: $(VENV)/installed-dev $(VENV)/installed-kernels
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -rs
 	if $(BIN)/python -c "import coopsheaf_kernels" 2>/dev/null; then \
 		OMP_NUM_THREADS=1 COOPSHEAF_KERNEL=factored $(BIN)/pytest -n 2 --dist worksteal -q \
-			tests/sheaves/kernels tests/nn tests/paper tests/models/test_csnn.py; fi
+			tests/nn tests/sheaves/kernels/test_factored.py tests/models/test_csnn.py; fi
 
 # Everything anew: what a tutorial prints depends on the code, not on the page alone.
 docs: $(VENV)/installed-dev
