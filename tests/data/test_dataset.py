@@ -90,6 +90,38 @@ def test_reversed_edges_are_turned_round_with_their_weights() -> None:
     assert weighted_edges(got) == {(1, 0): 0.5, (2, 1): 2.0}
 
 
+def test_rows_hear_columns_of_the_matrix_of_the_list() -> None:
+    """Row i of the 0/1 matrix, A[i, j] = 1 for a line (i, j), sums over what node i hears."""
+    stored = dataset([[0, 0, 0, 2, 3], [1, 1, 2, 1, 3]], x=randn(4, 3))
+    got = stored.process(Processing("rows"))
+    matrix = torch.zeros(4, 4).double()
+    matrix[stored.edge_index[0], stored.edge_index[1]] = 1
+    heard = torch.zeros(4, 3).double().index_add(0, got.edge_index[1], stored.x[got.edge_index[0]])
+    assert_close(heard, matrix @ stored.x)
+    assert got.num_edges == 4
+    weighted = dataset([[0, 0], [1, 1]], [0.5, 2.0]).process(Processing("rows"))
+    assert weighted_edges(weighted) == {(1, 0): 2.0}
+
+
+def test_doubled_loops_are_those_of_a_matrix_plus_the_identity() -> None:
+    stored = dataset([[0, 1, 2], [1, 1, 0]])
+    got = stored.process(Processing(self_loops="double"))
+    assert weighted_edges(got) == {(0, 1): 1, (1, 1): 2, (2, 0): 1}
+    weighted = dataset([[0, 1], [1, 1]], [0.5, 3.0]).process(Processing(self_loops="double"))
+    assert weighted_edges(weighted) == {(0, 1): 0.5, (1, 1): 6}
+
+
+def test_relations_are_read_and_not_made() -> None:
+    with pytest.raises(ValueError, match="`direction` must be 'stored', 'reversed' or 'rows'"):
+        Processing("undirected", relations="mds")
+    with pytest.raises(ValueError, match="`relations` must be one of"):
+        Processing(relations="isomap")
+    with pytest.raises(ValueError, match="`relations` are read together with a dataset"):
+        dataset([[0], [1]]).process(Processing(relations="mds"))
+    assert Processing().to_json() == {"direction": "stored", "self_loops": "keep", "features": "raw"}  # fmt: skip
+    assert Processing(relations="mds").to_json()["relations"] == "mds"
+
+
 def test_self_loops_are_kept_removed_or_added() -> None:
     stored = dataset([[0, 1], [1, 1]], [0.5, 2.0])
     assert weighted_edges(stored.process(Processing())) == {(0, 1): 0.5, (1, 1): 2}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from published import mangled, write_geom_gcn, write_npz
 
 from coopsheaf.data.errors import DataError
-from coopsheaf.data.geom_gcn import read_geom_gcn
+from coopsheaf.data.geom_gcn import RELATION_HEADER, read_geom_gcn, read_relations
 
 
 @pytest.fixture
@@ -146,4 +146,99 @@ def test_mangled_files_give_a_graph_or_one_error(
         read_geom_gcn(paths, indexed_features=indexed)
     except DataError as error:
         assert str(paths[0].parent) in str(error)
+        assert "\n" not in str(error)
+
+
+def relation_lines(paths: list[Path]) -> list[str]:
+    """A file that fits the graph: its edges both ways and two neighbours in space."""
+    edges = read_geom_gcn(paths).edge_index.T.tolist()
+    pairs = dict.fromkeys(pair for u, v in edges if u != v for pair in ((u, v), (v, u)))
+    lines = [f"{u},{v}\tgraph\t{(u + v) % 2}" for u, v in pairs]
+    return [*lines, "3,9\tlatent_space\t2", "9,3\tlatent_space\t0"]
+
+
+@pytest.fixture
+def relations(paths: list[Path]) -> Path:
+    path = paths[0].parent / "relations.txt"
+    path.write_text("\n".join([RELATION_HEADER, *relation_lines(paths)]) + "\n")
+    return path
+
+
+def test_relations_take_the_place_of_the_edges(paths: list[Path], relations: Path) -> None:
+    stored = read_geom_gcn(paths)
+    parts, attr, names = read_relations(relations, stored)
+    found = {}
+    for (u, v), row in zip(parts.edge_index.T.tolist(), attr.tolist(), strict=True):
+        assert sum(row) == 1
+        found[u, v] = names[row.index(1)]
+    wanted = {}
+    for line in relation_lines(paths):
+        pair, space, kind = line.split("\t")
+        u, v = map(int, pair.split(","))
+        wanted[u, v] = f"{space} {kind}"
+    assert found == wanted
+    assert not (parts.edge_index[0] == parts.edge_index[1]).any()
+    assert torch.equal(parts.x, stored.x)
+
+
+def test_the_last_line_of_a_pair_holds_and_loops_are_left_out(
+    paths: list[Path], relations: Path
+) -> None:
+    """Divisions are numbered as they are first met, also those that no edge is left in."""
+    first = "3,9\tgraph\t3"
+    lines = [RELATION_HEADER, first, *relation_lines(paths), "5,5\tgraph\t1"]
+    relations.write_text("\n".join(lines) + "\n")
+    parts, attr, names = read_relations(relations, read_geom_gcn(paths))
+    assert names[0] == "graph 3"
+    assert attr[:, 0].sum() == 0
+    pairs = [tuple(pair) for pair in parts.edge_index.T.tolist()]
+    assert attr[pairs.index((3, 9))].tolist().index(1) == names.index("latent_space 2")
+    assert (5, 5) not in pairs
+    assert len(set(pairs)) == len(pairs)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("3,9 graph 0", "line 2 must have 3 columns"),
+        ("3\tgraph\t0", "line 2 must join two nodes, 0 to 11; found '3'"),
+        ("3,12\tgraph\t0", "line 2 must join two nodes, 0 to 11; found '3,12'"),
+        ("3,x\tgraph\t0", "line 2: the nodes must be integers"),
+        ("3,9\tmoon\t0", "line 2 must name a space, graph or latent_space; found 'moon'"),
+        ("3,9\tgraph\t4", "line 2 must name a relation, 0 to 3; found 4"),
+        ("3,9\tgraph\tnear", "line 2: the relation must be integers"),
+        ("3,9\tgraph\t0", "must list every edge of the graph .*; found none from 1 to 2"),
+    ],
+)
+def test_a_broken_file_of_relations_is_named(
+    paths: list[Path], relations: Path, line: str, words: str
+) -> None:
+    relations.write_text(f"{RELATION_HEADER}\n{line}\n")
+    with pytest.raises(DataError, match=words) as error:
+        read_relations(relations, read_geom_gcn(paths))
+    assert str(error.value).startswith(str(relations))
+
+
+def test_relations_need_their_header_and_lines(paths: list[Path], relations: Path) -> None:
+    relations.write_text("node1,node2\n3,9\tgraph\t0\n")
+    with pytest.raises(DataError, match="line 1 must"):
+        read_relations(relations, read_geom_gcn(paths))
+    relations.write_text(f"{RELATION_HEADER}\n")
+    with pytest.raises(DataError, match="must have a line for each relation"):
+        read_relations(relations, read_geom_gcn(paths))
+
+
+@settings(
+    deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_mangled_relations_give_edges_or_one_error(
+    tmp_path: Path, relations: Path, paths: list[Path], data: st.DataObject
+) -> None:
+    parts, text = read_geom_gcn(paths), "\n".join([RELATION_HEADER, *relation_lines(paths)])
+    relations.write_bytes(data.draw(mangled(text.encode())))
+    try:
+        read_relations(relations, parts)
+    except DataError as error:
+        assert str(error).startswith(str(relations))
         assert "\n" not in str(error)

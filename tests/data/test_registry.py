@@ -29,7 +29,15 @@ from coopsheaf.data.dataset import METRICS, TASKS, GraphDataset, NodeDataset, Pr
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.importing import known_files
 from coopsheaf.data.peptides import TARGETS
-from coopsheaf.data.registry import DATASETS, compare, load, missing_files, statistics, verify
+from coopsheaf.data.registry import (
+    DATASETS,
+    compare,
+    load,
+    load_dataset,
+    missing_files,
+    statistics,
+    verify,
+)
 
 NAMES = [
     "roman-empire", "roman-empire-substitute", "amazon-ratings", "amazon-ratings-partial",
@@ -164,7 +172,8 @@ def test_defaults_are_those_of_the_paper() -> None:
 
 
 def test_one_path_is_one_file() -> None:
-    paths = [file for info in DATASETS.values() for file in info.files]
+    infos = DATASETS.values()
+    paths = [file for info in infos for file in (*info.files, *info.relations.values())]
     assert {file.path: file for file in paths} == known_files()
     assert len(set(paths)) == len(known_files())
 
@@ -261,6 +270,52 @@ def test_processing_can_be_chosen() -> None:
     assert set(stored.x.unique().tolist()) == {0.0, 1.0}
     assert statistics(stored)["self_loops"] == 122
     assert statistics(stored)["edge_homophily"] == pytest.approx(0.219, abs=5e-4)
+
+
+@needs_real_data
+@pytest.mark.parametrize(
+    ("name", "edges", "latent"),
+    [
+        ("texas", 1089, 540),
+        ("wisconsin", 1390, 503),
+        ("cornell", 1064, 519),
+        ("film", 54_782, 1465),
+    ],
+)
+def test_relations_of_geom_gcn_are_read_where_they_are_asked_for(
+    name: str, edges: int, latent: int
+) -> None:
+    plain = load_dataset(name, REAL_DATA)
+    data = load_dataset(name, REAL_DATA, relations="poincare")
+    assert isinstance(data, NodeDataset)
+    assert isinstance(plain, NodeDataset)
+    assert data.num_edges == edges
+    assert data.edge_attr is not None
+    assert torch.equal(data.edge_attr.sum(1), torch.ones(edges))
+    columns = [name.startswith("latent") for name in data.edge_names]
+    assert len(columns) == 8
+    assert int(data.edge_attr[:, columns].sum()) == latent
+    assert data.processing == Processing("stored", "remove", "row-normalized", "poincare")
+    assert data.checksum != plain.checksum
+    assert plain.edge_attr is None
+
+
+@needs_real_data
+def test_a_dataset_without_relations_refuses_them() -> None:
+    for name in ("cornell-corrected", "minesweeper", "minesweeper-generated"):
+        with pytest.raises(ValueError, match=f"`relations` of '{name}' must be one that was"):
+            load_dataset(name, REAL_DATA, relations="poincare")
+
+
+@needs_real_data
+def test_the_conventions_of_the_lab_have_names() -> None:
+    """Rows hear, repeated lines count once, and a stored loop twice."""
+    for name, edges, loops in (("texas", 325, 16), ("wisconsin", 515, 16), ("film", 30_019, 93)):
+        data = load_dataset(name, REAL_DATA, direction="rows", self_loops="double")
+        assert isinstance(data, NodeDataset)
+        assert data.num_edges == edges
+        assert data.edge_weight is not None
+        assert int(data.edge_weight.sum()) == edges + loops
 
 
 @needs_real_data

@@ -9,7 +9,7 @@ from coopsheaf.cli import args, show
 from coopsheaf.cli.own import has_own, read_own
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.errors import DataError
-from coopsheaf.data.files import data_dirs
+from coopsheaf.data.files import data_dirs, locate
 from coopsheaf.data.importing import import_folder
 from coopsheaf.data.links import LinkDataset
 from coopsheaf.data.pack import PREFIX, read_pack, write_pack
@@ -83,6 +83,9 @@ def _info(command: args.DataInfo) -> int:
     for file in info.files:
         state = "missing" if file.path in missing else "here"
         show.say(f"file {file.path} ({state}): {file.url}")
+    for relations, file in info.relations.items():
+        state = "missing" if locate(file, command.data_dir) is None else "here"
+        show.say(f"relations {relations}, {file.path} ({state}): {file.url}")
     if not missing:
         _show_statistics(statistics(load_dataset(name, command.data_dir)))
     return 0

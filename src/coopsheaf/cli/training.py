@@ -230,6 +230,8 @@ def introduce(recipe: Recipe, dataset: AnyDataset) -> None:
     show.say(f"{dataset.name}: {size}, {dataset.num_features} features, {dataset.task}")
     features = done.features if recipe.data.name else "as encoded above"
     show.say(f"  direction {done.direction}, self-loops {done.self_loops}, features {features}")
+    if done.relations is not None:
+        show.say(f"  edges: relations {done.relations}")
     if isinstance(dataset, LinkDataset):
         show.say(f"  {_count_links(dataset)}")
     if dataset.remark:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -77,6 +77,8 @@ class DatasetInfo:
         class_names: names of the classes, labels or targets, where known.
         remark: what a table must say beside a number.
         generate: makes it on the spot; then there are no files.
+        relations: files with relations of pairs of its nodes, by a key of ``RELATIONS``; they are
+            read where somebody asks for them.
     """
 
     name: str
@@ -93,6 +95,7 @@ class DatasetInfo:
     class_names: tuple[str, ...] = ()
     remark: str = ""
     generate: Callable[[], NodeDataset] | None = None
+    relations: Mapping[str, RemoteFile] = field(default_factory=dict)
 
 
 def _no_files(paths: Sequence[Path]) -> NodeTensors:
@@ -153,6 +156,7 @@ def _geom_gcn(
         'Pei et al., "Geom-GCN: Geometric Graph Convolutional Networks", 2020',
         published_name or name,
         remark=remark,
+        relations=known.relation_files(name),
     )
 
 

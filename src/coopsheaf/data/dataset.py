@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -36,18 +36,25 @@ DIRECTIONS = {
     "stored": "the edges as the file lists them",
     "reversed": "every edge turned round",
     "undirected": "every edge both ways, each once",
+    "rows": "every edge turned round, each once: rows of the 0/1 matrix of the list hear columns",
 }
 SELF_LOOPS = {
     "keep": "as they are",
     "remove": "taken out",
     "add": "one at every node",
+    # For networks that give a loop only to nodes without one, as if they had added the identity.
+    "double": "those that there are of weight 2, all other edges of weight 1",
 }
 FEATURES = {
     "raw": "as they are",
     "row-normalized": "each node's features divided by their sum",
     "standardized": "zero mean and unit variance per feature, over all nodes",
 }
-
+RELATIONS = {
+    "poincare": "embedded in a hyperbolic disk",
+    "mds": "embedded by Isomap",
+    "struc2vec": "embedded by struc2vec",
+}
 
 METRIC_OF_TASK = {
     "binary": "auroc",
@@ -70,16 +77,37 @@ def default_metric(task: str, y: Tensor, *masks: Tensor) -> str:
 
 @dataclass(frozen=True)
 class Processing:
-    """How a stored graph becomes the graph a model sees."""
+    """How a stored graph becomes the graph a model sees.
+
+    Args:
+        direction: a key of ``DIRECTIONS``.
+        self_loops: a key of ``SELF_LOOPS``.
+        features: a key of ``FEATURES``.
+        relations: a key of ``RELATIONS``: the edges of a published file of relations in place of
+            the graph's own, each with its relation as a feature.
+    """
 
     direction: str = "stored"
     self_loops: str = "keep"
     features: str = "raw"
+    relations: str | None = None
 
     def __post_init__(self) -> None:
         check_choice("direction", self.direction, DIRECTIONS)
         check_choice("self_loops", self.self_loops, SELF_LOOPS)
         check_choice("features", self.features, FEATURES)
+        if self.relations is None:
+            return
+        check_choice("relations", self.relations, RELATIONS)
+        if self.direction == "undirected":
+            raise ValueError(
+                "`direction` must be 'stored', 'reversed' or 'rows' beside `relations`, whose file "
+                "lists pairs both ways with a relation each; got 'undirected'"
+            )
+
+    def to_json(self) -> dict[str, str]:
+        """Plain values; without relations as it was before there were any."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -182,6 +210,11 @@ class NodeDataset:
 
     def process(self, processing: Processing) -> NodeDataset:
         """The graph that a model sees; call it once, on the graph as stored."""
+        if processing.relations is not None and self.edge_attr is None:
+            raise ValueError(
+                "`relations` are read together with a dataset: give them to load_dataset; got "
+                f"{processing.relations!r} for a graph without features of edges"
+            )
         edge_index, weight, attr = process_edges(
             (self.edge_index, self.edge_weight, self.edge_attr), processing, self.num_nodes
         )
@@ -307,6 +340,8 @@ def process_edges(edges: _EdgeTensors, processing: Processing, num_nodes: int) -
     edge_index, weight, attr = edges
     if processing.direction == "reversed":
         edge_index = edge_index.flip(0)
+    elif processing.direction == "rows":
+        edge_index, weight, attr = _merge(edge_index.flip(0), weight, attr, num_nodes)
     elif processing.direction == "undirected":
         edge_index = torch.cat([edge_index, edge_index.flip(0)], dim=1)
         weight = None if weight is None else weight.repeat(2)
@@ -320,6 +355,9 @@ def process_edges(edges: _EdgeTensors, processing: Processing, num_nodes: int) -
         if attr is not None:  # the order of the edges is the same in both calls
             _, attr = add_remaining_self_loops(edge_index, attr, 0.0, num_nodes)
         edge_index, weight = add_remaining_self_loops(edge_index, weight, num_nodes=num_nodes)
+    elif processing.self_loops == "double":
+        is_loop = (edge_index[0] == edge_index[1]).to(torch.get_default_dtype())
+        weight = (1 + is_loop) if weight is None else weight * (1 + is_loop).to(weight.dtype)
     return edge_index, weight, attr
 
 

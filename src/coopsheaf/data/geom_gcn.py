@@ -1,5 +1,6 @@
 """The WebKB graphs and film as Pei et al., "Geom-GCN" (2020), publish them: two tables of text and
-ten fixed splits (48/32/20 %, although the file names say 0.6 and 0.2)."""
+ten fixed splits (48/32/20 %, although the file names say 0.6 and 0.2), and files of relations, made
+of embeddings of the nodes."""
 
 from __future__ import annotations
 
@@ -7,9 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.tensors import NodeTensors, load_npz, node_parts, reading, rule
+
+SPACES = ("graph", "latent_space")
+NUM_QUADRANTS = 4
+RELATION_HEADER = "node1,node2\tspace\trelation_type"
 
 
 def read_geom_gcn(paths: Sequence[Path], *, indexed_features: int | None = None) -> NodeTensors:
@@ -27,6 +34,47 @@ def read_geom_gcn(paths: Sequence[Path], *, indexed_features: int | None = None)
     splits = [_read_split(path, len(y)) for path in split_paths]
     train, val, test = (np.stack(part) for part in zip(*splits, strict=True))
     return node_parts(nodes_path, x, edges, y, (train, val, test))
+
+
+def read_relations(path: Path, parts: NodeTensors) -> tuple[NodeTensors, Tensor, tuple[str, ...]]:
+    """The graph with the edges of a file of relations in place of its own.
+
+    A line ``node1,node2<TAB>space<TAB>relation_type`` is an edge from the first node to the second,
+    in a division: neighbours in the graph or in the embedding, in one of four directions there. Of
+    several lines about one pair the last holds. Divisions are numbered in the order in which they
+    are first met. A node is no neighbour of its own: its loop is a division that networks add.
+
+    Args:
+        path: the file; it must list every edge of the graph.
+        parts: the graph as stored.
+
+    Returns:
+        The graph, the division of every edge as a one-hot row ``(m, divisions)``, and the names of
+        the divisions.
+    """
+    n = parts.x.shape[0]
+    divisions: dict[tuple[str, int], int] = {}
+    found: dict[tuple[int, int], int] = {}
+    for number, fields in _rows(path, 3, RELATION_HEADER):
+        pair = _integers(path, number, "the nodes", *fields[0].split(","))
+        holds = len(pair) == 2 and all(0 <= node < n for node in pair)
+        rule(path, holds, f"line {number} must join two nodes, 0 to {n - 1}", repr(fields[0][:40]))
+        text = f"line {number} must name a space, {' or '.join(SPACES)}"
+        rule(path, fields[1] in SPACES, text, repr(fields[1][:40]))
+        kind = _integers(path, number, "the relation", fields[2])[0]
+        text = f"line {number} must name a relation, 0 to {NUM_QUADRANTS - 1}"
+        rule(path, 0 <= kind < NUM_QUADRANTS, text, kind)
+        found[pair[0], pair[1]] = divisions.setdefault((fields[1], kind), len(divisions))
+    rule(path, len(found) > 0, "must have a line for each relation", "none")
+    for u, v in parts.edge_index.T.tolist():
+        text = "must list every edge of the graph (are they of one dataset?)"
+        rule(path, u == v or (u, v) in found, text, f"none from {u} to {v}")
+    kept = {pair: division for pair, division in found.items() if pair[0] != pair[1]}
+    edge_index = torch.tensor(list(kept), dtype=torch.int64).reshape(-1, 2).T.contiguous()
+    attr = torch.zeros(len(kept), len(divisions))
+    attr[torch.arange(len(kept)), torch.tensor(list(kept.values()), dtype=torch.int64)] = 1.0
+    names = tuple(f"{space} {kind}" for space, kind in divisions)
+    return parts._replace(edge_index=edge_index), attr, names
 
 
 def _read_nodes(path: Path, indexed: int | None) -> tuple[np.ndarray, np.ndarray]:
@@ -80,8 +128,8 @@ def _read_split(path: Path, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     return arrays["train_mask"], arrays["val_mask"], arrays["test_mask"]
 
 
-def _rows(path: Path, columns: int) -> list[tuple[int, list[str]]]:
-    """The lines after the header with their numbers, cut at the tabs."""
+def _rows(path: Path, columns: int, header: str = "node_id") -> list[tuple[int, list[str]]]:
+    """The lines after the header, which begins with ``header``, and their numbers, cut at tabs."""
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
@@ -98,7 +146,8 @@ def _rows(path: Path, columns: int) -> list[tuple[int, list[str]]]:
         found = f"{len(fields)}: {line[:40]!r}"
         rule(path, len(fields) == columns, f"line {number} must have {columns} columns", found)
         if number == 1:
-            rule(path, fields[0] == "node_id", "line 1 must be the header", repr(line[:40]))
+            begins = (line if "\t" in header else fields[0]) == header
+            rule(path, begins, "line 1 must be the header", repr(line[:40]))
         else:
             rows.append((number, fields))
     return rows

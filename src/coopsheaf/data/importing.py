@@ -32,7 +32,8 @@ class Imported:
 
 def known_files() -> dict[str, RemoteFile]:
     """Every file of every dataset, by its path inside a data folder."""
-    return {file.path: file for info in DATASETS.values() for file in info.files}
+    files = (file for info in DATASETS.values() for file in (*info.files, *info.relations.values()))
+    return {file.path: file for file in files}
 
 
 def import_folder(folder: str | os.PathLike[str], cache: Path | None = None) -> Imported:

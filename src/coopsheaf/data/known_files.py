@@ -143,6 +143,51 @@ _GEOM_GCN_SPLITS = {
         ("505691c5d41bb37b20d085415dcdde2e8e68b5bc4e1feb2c0e361308002012bb", 4_208),
     ),
 }
+# Relations of Geom-GCN by graph and embedding; of two only the size is known.
+_RELATIONS = {
+    ("texas", "poincare"): (
+        "b0e52067723e80f893d2304d35b86682037ce31b04528db4007dee1257daa645",
+        19_729,
+    ),
+    ("texas", "MDS"): (
+        "05af7e7c3e991a97b76419a86347fa632122b3b55777c540a22fde6bd362a94a",
+        18_982,
+    ),
+    ("texas", "struc2vec"): (
+        "149becc6472495e3399ebcc5f24768dad601a94ebed12e256cc1a8db82cbe2a6",
+        17_180,
+    ),
+    ("wisconsin", "poincare"): (
+        "20cf28a7505c849feec5b9de88e134b78f9ac549a612e9114eca4695a7e5cf78",
+        24_196,
+    ),
+    ("wisconsin", "MDS"): (
+        "e5f925a0773b21c39b1ce39d76a4cc2590a131e0b31cb0939f17998aeb7aba02",
+        30_306,
+    ),
+    ("wisconsin", "struc2vec"): (
+        "9e6399dcc5bed45f45a37ee16d3f0d23cd688c701bf6ec60ae909468779b4d5d",
+        28_796,
+    ),
+    ("cornell", "poincare"): (
+        "3dd7c63383f6109978528cb85d8cde61c68b9dce7932346c60594d92045c381b",
+        19_339,
+    ),
+    ("cornell", "MDS"): (
+        "31e4f26d3ae595c597472f7b09c285f18b041509428c5fbd9fcfb8212458a31c",
+        18_032,
+    ),
+    ("cornell", "struc2vec"): (
+        "7409611985a5813c7d3eaa13e49766a0d1275dfff8a79389cf97ac6b7315e4c8",
+        16_958,
+    ),
+    ("film", "poincare"): (
+        "5888cc19fca3f966f260a9c26ba98938bebc9936f406713ba04d050b3bc1e41e",
+        979_329,
+    ),
+    ("film", "MDS"): (None, 2_135_652),
+    ("film", "struc2vec"): (None, 2_209_042),
+}
 _FB100_FILES = {
     "Reed98": (
         "d12ec74dc8c6e237385975b976c3709555a83629a1260be693fb688e3446070e",
@@ -210,6 +255,17 @@ def geom_gcn_files(name: str, splits: str | None = None) -> tuple[RemoteFile, ..
             )
         ),
     )
+
+
+def relation_files(name: str) -> dict[str, RemoteFile]:
+    """Geom-GCN's files of relations of a graph, by embedding in small letters."""
+    found = {}
+    for (graph, embedding), known in _RELATIONS.items():
+        if graph == name:
+            path = f"structural_neighborhood/outf_nodes_space_relation_{name}_{embedding}.txt"
+            url = f"{_GEOM_GCN}/master/{path}"
+            found[embedding.lower()] = RemoteFile(f"geom-gcn/{path}", url, *known)
+    return found
 
 
 def fb100_file(name: str) -> RemoteFile:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +156,7 @@ def write_pack(
             **{word: getattr(dataset, word) for word in _WORDS},
             **{names: list(getattr(dataset, names)) for names in _NAMES},
             **({"node_ids": []} if isinstance(dataset.node_ids, NodeNumbers) else {}),
-            "processing": asdict(dataset.processing),
+            "processing": dataset.processing.to_json(),
             **({"kept": dict(kept)} if kept else {}),
         }
         write_json(draft / "meta.json", describe(files, meta))

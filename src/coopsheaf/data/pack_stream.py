@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +74,7 @@ def stream_pack(
         files["y.npy"] = write_tensor(draft / "y.npy", y)
         words = {"name": name, "task": task, "metric": metric, "remark": ""}
         names = {"class_names": list(class_names), "node_ids": [], "edge_names": []}
-        done = asdict(processing or Processing())
+        done = (processing or Processing()).to_json()
         write_json(draft / "meta.json", describe(files, {**words, **names, "processing": done}))
     return Path(folder)
 

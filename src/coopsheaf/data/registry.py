@@ -15,7 +15,8 @@ from coopsheaf.checks import did_you_mean
 from coopsheaf.data.catalogue import DATASETS, DatasetInfo, Published
 from coopsheaf.data.dataset import GraphDataset, NodeDataset, Processing
 from coopsheaf.data.errors import DataError
-from coopsheaf.data.files import checksum, find, locate
+from coopsheaf.data.files import RemoteFile, checksum, find, locate
+from coopsheaf.data.geom_gcn import read_relations
 from coopsheaf.data.pack import PREFIX, pack_processing, read_pack
 from coopsheaf.data.tensors import GraphTensors
 
@@ -64,6 +65,7 @@ def load_dataset(
     direction: str | None = None,
     self_loops: str | None = None,
     features: str | None = None,
+    relations: str | None = None,
 ) -> NodeDataset | GraphDataset:
     """A dataset by its name, or a pack by ``pack:FOLDER``.
 
@@ -72,11 +74,23 @@ def load_dataset(
     Args:
         name: a name of :func:`list_datasets`, or ``pack:`` and a folder.
         data_dir: a folder to look for the files in, before ``$COOPSHEAF_DATA`` and the cache.
-        direction: ``"stored"``, ``"reversed"`` or ``"undirected"``.
-        self_loops: ``"keep"``, ``"remove"`` or ``"add"``.
+        direction: ``"stored"``, ``"reversed"``, ``"undirected"``, or ``"rows"``: reversed, each
+            edge once, as a 0/1 matrix of the list has it whose rows hear its columns.
+        self_loops: ``"keep"``, ``"remove"``, ``"add"``, or ``"double"``: those that there are have
+            twice the weight of other edges, as in a matrix to which the identity was added.
         features: ``"raw"``, ``"row-normalized"`` or ``"standardized"``.
+        relations: ``"poincare"``, ``"mds"`` or ``"struc2vec"``: the edges of Geom-GCN's file of
+            relations in place of the graph's own, as the file lists them, each with its relation
+            as a feature (:func:`~coopsheaf.data.geom_gcn.read_relations`).
     """
-    wanted = {"direction": direction, "self_loops": self_loops, "features": features}
+    if relations and not direction:
+        direction = "stored"
+    wanted = {
+        "direction": direction,
+        "self_loops": self_loops,
+        "features": features,
+        "relations": relations,
+    }
     processing = replace(
         default_processing(name), **{key: value for key, value in wanted.items() if value}
     )
@@ -110,6 +124,8 @@ def load(
     """
     info = dataset_info(name)
     processing = info.processing if processing is None else processing
+    wanted = processing.relations
+    relations = None if wanted is None else _relation_file(info, wanted)
     if info.generate is not None:
         return info.generate().process(processing)
     many = info.published.graphs is not None
@@ -120,6 +136,11 @@ def load(
         )
     paths = fetch(name, data_dir)
     parts = info.reader(paths)
+    edges: dict[str, Any] = {}
+    if relations is not None:
+        assert not isinstance(parts, GraphTensors), "no file of relations is about many graphs"
+        paths = (*paths, find(relations, data_dir))
+        parts, edges["edge_attr"], edges["edge_names"] = read_relations(paths[-1], parts)
     about: dict[str, Any] = {
         "name": name,
         "task": info.task,
@@ -127,6 +148,7 @@ def load(
         "class_names": info.class_names,
         "checksum": _checksum(info, paths),
         "remark": info.remark,
+        **edges,
     }
     if isinstance(parts, GraphTensors):
         return GraphDataset(**parts._asdict(), **about, processing=processing)
@@ -238,10 +260,22 @@ def compare(published: Published, found: dict[str, Any]) -> tuple[str, ...]:
     return tuple(differences)
 
 
+def _relation_file(info: DatasetInfo, relations: str) -> RemoteFile:
+    if relations not in info.relations:
+        there = ", ".join(info.relations) or "none"
+        raise ValueError(
+            f"`relations` of {info.name!r} must be one that was published, {there}; "
+            f"got {relations!r}"
+        )
+    return info.relations[relations]
+
+
 def _checksum(info: DatasetInfo, paths: Sequence[Path]) -> str:
     """The file's own sha256; of several files, that of the list ``<sha256>  <path>``."""
     digests = [checksum(path) for path in paths]
     if len(digests) == 1:
         return digests[0]
-    lines = (f"{digest}  {file.path}\n" for digest, file in zip(digests, info.files, strict=True))
+    names = [file.path for file in info.files]
+    names += [f"relations/{path.name}" for path in paths[len(names) :]]
+    lines = (f"{digest}  {name}\n" for digest, name in zip(digests, names, strict=True))
     return hashlib.sha256("".join(lines).encode()).hexdigest()

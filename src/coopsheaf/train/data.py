@@ -39,6 +39,7 @@ def load_data(config: DataConfig, data_dir: Path | None = None) -> NodeDataset |
         direction=config.direction,
         self_loops=config.self_loops,
         features=config.features,
+        relations=config.relations,
     )
 
 

@@ -23,15 +23,20 @@ class DataConfig:
 
     Args:
         name: a name of the registry; empty for the user's own graph.
-        direction: ``"stored"``, ``"reversed"`` or ``"undirected"``.
-        self_loops: ``"keep"``, ``"remove"`` or ``"add"``.
+        direction: ``"stored"``, ``"reversed"``, ``"undirected"`` or ``"rows"``, which is reversed
+            and each edge once.
+        self_loops: ``"keep"``, ``"remove"``, ``"add"``, or ``"double"``, which gives those that
+            there are twice the weight.
         features: ``"raw"``, ``"row-normalized"`` or ``"standardized"``.
+        relations: ``"poincare"``, ``"mds"`` or ``"struc2vec"``: the edges of Geom-GCN's file of
+            relations, which a few datasets have.
     """
 
     name: str = ""
     direction: str | None = None
     self_loops: str | None = None
     features: str | None = None
+    relations: str | None = None
 
 
 @dataclass(frozen=True)

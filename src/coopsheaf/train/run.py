@@ -273,7 +273,7 @@ def describe(recipe: Recipe, dataset: AnyDataset, split: int, model: nn.Module) 
         "dataset": dataset.name,
         "dataset_checksum": dataset.checksum,
         "dataset_remark": dataset.remark,
-        "processing": asdict(dataset.processing),
+        "processing": dataset.processing.to_json(),
         "level": level_of(dataset),
         "task": dataset.task,
         **links,

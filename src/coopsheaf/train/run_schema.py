@@ -65,7 +65,9 @@ REQUIRED: dict[str, Kind] = {
     "split": whole(),
     "dataset": text,
     "dataset_checksum": text,
-    "processing": keys(dict.fromkeys(("direction", "self_loops", "features"), text)),
+    "processing": keys(
+        dict.fromkeys(("direction", "self_loops", "features"), text), {"relations": text}
+    ),
     "level": one_of(LEVELS),
     "task": one_of(METRICS_OF_TASK),
     "metric": one_of(METRICS),
