@@ -95,7 +95,7 @@ def test_settings_are_typed_and_reach_the_run(program: Program) -> None:
         ("model.semantics=mine", "`semantics` must be one of 'paper', 'released'"),
         ("model.stalk_dim=0", "`stalk_dim` must be an integer of at least 1; got 0"),
         ("model.act=nothing", "`act` must be an activation or its name"),
-        ("data.direction=sideways", "`direction` must be one of 'stored', 'reversed', 'undirected'; got 'sideways'"),
+        ("data.direction=sideways", "`direction` must be one of 'stored', 'reversed', 'undirected', 'rows'; got 'sideways'"),
     ],
 )  # fmt: skip
 @needs_real_data

@@ -13,6 +13,9 @@ SCHEDULES = {
     "cosine": "cosine to zero after `warmup` epochs of linear warm-up",
 }
 SELECTIONS = {"metric": "best validation metric", "loss": "lowest validation loss"}
+STOPS = {
+    "mean": "when the validation loss is above its mean over the `patience` evaluations before"
+}
 AUTO = "auto"
 EVAL_PARTS = {"all": "training, validation and test part at every evaluation"}
 PRECISIONS = {
@@ -53,6 +56,9 @@ class TrainConfig:
         eval_parts: ``"all"`` scores the training and the test part at every evaluation. If not set,
             they are where they cost nothing, and otherwise (many graphs) once, at the epoch that
             validation has chosen.
+        stop: ``"mean"`` stops as soon as the validation loss exceeds its mean over the ``patience``
+            evaluations before, whatever the best one was; which epoch is kept is another matter
+            (``select``). If not set, patience is counted from the best epoch.
         processes: how many processes share every step; set by how the program was started
             (``torchrun --nproc-per-node N -m coopsheaf train ...``), not by hand.
     """
@@ -77,6 +83,7 @@ class TrainConfig:
     compile: bool | None = None
     processes: int | None = None
     eval_parts: str | None = None
+    stop: str | None = None
 
     def __post_init__(self) -> None:
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
@@ -102,6 +109,10 @@ class TrainConfig:
             check_int("processes", self.processes, minimum=2)
         if self.select is not None:
             check_choice("select", self.select, SELECTIONS)
+        if self.stop is not None:
+            check_choice("stop", self.stop, STOPS)
+            if self.patience == 0:
+                raise ValueError("`patience` must be at least 1 beside `stop`; got 0")
         if self.seed >= 2**32:
             raise ValueError(f"`seed` must be below 2**32; got {self.seed}")
         for name in ("lr", "weight_decay", "map_weight_decay"):

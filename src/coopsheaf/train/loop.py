@@ -23,6 +23,7 @@ from coopsheaf.train.engine import Engine
 from coopsheaf.train.evaluation import epochs_between, evaluate_together, regular_parts
 from coopsheaf.train.evaluation import evaluate as evaluate
 from coopsheaf.train.feed import Feed
+from coopsheaf.train.patience import out_of_patience, remember_loss
 from coopsheaf.train.run_info import CheckpointError
 from coopsheaf.train.run_schema import check_state
 from coopsheaf.train.state_checks import check_moments, check_same_shapes
@@ -55,6 +56,7 @@ class FitState:
     # Epoch, loss, train, val, test; NaN for a part that was not scored.
     history: list[list[float]] = field(default_factory=list)
     plateau: dict[str, Any] = field(default_factory=dict)
+    losses: list[float] = field(default_factory=list)  # of the last evaluations, where they count
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ def fit(
     interrupted = False
     start, before = time.monotonic(), state.seconds
     last_save = start
-    while state.epoch < config.epochs and not _out_of_patience(state, config):
+    while state.epoch < config.epochs and not _is_enough(state, config):
         _set_learning_rate(optimizer, config, state.epoch)
         loss = train_epoch(wrapped, feed, task, optimizer, world, config, weight, state.epoch)
         world.align(model)
@@ -147,6 +149,7 @@ def fit(
             scores = evaluate_together(model, feed, task, world, parts)
             found = (scores.get(part, math.nan) for part in PARTS)
             state.history.append([state.epoch, loss, *found])
+            state.losses = remember_loss(config, state.losses, scores["val_loss"])
             if _better(scores, state.best, task, config):
                 state.best, state.best_epoch, best = scores, state.epoch, _copy(model)
             if plateau is not None:
@@ -258,10 +261,9 @@ def _set_learning_rate(optimizer: Optimizer, config: TrainConfig, epoch: int) ->
         group["lr"] = config.lr * factor
 
 
-def _out_of_patience(state: FitState, config: TrainConfig) -> bool:
-    """Patience ends at an evaluation: what was not looked at cannot have failed to be better."""
-    seen = state.history[-1][0] if state.history else 0
-    return 0 < config.patience <= seen - state.best_epoch
+def _is_enough(state: FitState, config: TrainConfig) -> bool:
+    last = state.history[-1][0] if state.history else 0
+    return out_of_patience(config, last, state.best_epoch, state.losses)
 
 
 def _report(state: FitState, config: TrainConfig, loss: float, val: float) -> EpochReport:

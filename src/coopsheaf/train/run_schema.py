@@ -105,6 +105,7 @@ STATE: dict[str, Kind] = {
     "history": many(many(_real, most=100)),
     "plateau": an_object,
 }
+STATE_OPTIONAL: dict[str, Kind] = {"losses": many(_real)}
 
 _column, _columns = or_null(text), many(text)
 TABLES: dict[str, Kind] = {
@@ -149,8 +150,8 @@ def check_info(info: Mapping[str, Any]) -> tuple[str, ...]:
 
 def check_state(meta: Mapping[str, Any]) -> None:
     """Check what ``state.safetensors`` says beside its tensors; the first fault is an error."""
-    fault = find_fault(meta, keys({"state": keys(STATE), "rates": many(number)}))
-    if fault is None and (unknown := unknown_keys(meta["state"], STATE)):
+    fault = find_fault(meta, keys({"state": keys(STATE, STATE_OPTIONAL), "rates": many(number)}))
+    if fault is None and (unknown := unknown_keys(meta["state"], STATE, STATE_OPTIONAL)):
         fault = f"state has {unknown[0]}, which this version does not know"
     if fault is not None:
         raise ValueError(fault)
