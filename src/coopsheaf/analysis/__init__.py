@@ -9,7 +9,9 @@ Nothing here trains. The names below are loaded when they are first used.
   :func:`adjacency_bound`, :func:`average_by_hop`;
 * cooperation: :func:`read_actions`, :func:`sensitivity`, :func:`summarise_actions`,
   :func:`group_nodes`, :func:`node_homophily`;
-* explanations: :func:`explain_node`, :func:`strongest_paths`, :func:`check_explanation`;
+* explanations: :func:`explain_node`, :func:`strongest_paths`, :func:`check_explanation`; down to
+  columns: :class:`Columns`, :func:`check_columns`, :func:`mute_columns`; of all nodes together:
+  :func:`column_importance`; for PyG's ``Explainer``: :class:`AttributionExplainer`;
 * routing: :func:`route`, :func:`apply_route`, :func:`route_jacobian`, :func:`verify_route`;
 * over-smoothing: :func:`layer_features`, :func:`feature_energy`, :func:`energy_by_layer`,
   :func:`compare_energy`;
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from coopsheaf.analysis.actions import flow_edges as flow_edges
     from coopsheaf.analysis.actions import read_actions as read_actions
     from coopsheaf.analysis.actions import sensitivity as sensitivity
+    from coopsheaf.analysis.columns import Columns as Columns
     from coopsheaf.analysis.energy import EnergyProfile as EnergyProfile
     from coopsheaf.analysis.energy import compare_energy as compare_energy
     from coopsheaf.analysis.energy import energy_by_layer as energy_by_layer
@@ -49,12 +52,19 @@ if TYPE_CHECKING:
     from coopsheaf.analysis.explain_check import ExplanationCheck as ExplanationCheck
     from coopsheaf.analysis.explain_check import check_explanation as check_explanation
     from coopsheaf.analysis.explain_check import rank_correlation as rank_correlation
+    from coopsheaf.analysis.explain_columns import ColumnAttribution as ColumnAttribution
+    from coopsheaf.analysis.explain_columns_check import ColumnCheck as ColumnCheck
+    from coopsheaf.analysis.explain_columns_check import MutedColumns as MutedColumns
+    from coopsheaf.analysis.explain_columns_check import check_columns as check_columns
+    from coopsheaf.analysis.explain_columns_check import mute_columns as mute_columns
     from coopsheaf.analysis.explain_paths import FlowPath as FlowPath
     from coopsheaf.analysis.explain_paths import strongest_paths as strongest_paths
     from coopsheaf.analysis.hops import adjacency_bound as adjacency_bound
     from coopsheaf.analysis.hops import average_by_hop as average_by_hop
     from coopsheaf.analysis.hops import hop_distances as hop_distances
     from coopsheaf.analysis.hops import shortest_path as shortest_path
+    from coopsheaf.analysis.importance import ColumnImportance as ColumnImportance
+    from coopsheaf.analysis.importance import column_importance as column_importance
     from coopsheaf.analysis.jacobians import Comparison as Comparison
     from coopsheaf.analysis.jacobians import HopProfile as HopProfile
     from coopsheaf.analysis.jacobians import Influence as Influence
@@ -63,6 +73,7 @@ if TYPE_CHECKING:
     from coopsheaf.analysis.jacobians import influence_by_hop as influence_by_hop
     from coopsheaf.analysis.probing import frozen_maps as frozen_maps
     from coopsheaf.analysis.probing import layer_features as layer_features
+    from coopsheaf.analysis.pyg_explainer import AttributionExplainer as AttributionExplainer
     from coopsheaf.analysis.receptive import ReceptiveGrowth as ReceptiveGrowth
     from coopsheaf.analysis.receptive import receptive_field as receptive_field
     from coopsheaf.analysis.receptive import receptive_growth as receptive_growth

@@ -24,9 +24,12 @@ and have the derivative 0 almost everywhere: they are held, and nothing is to be
 first order, by how much f would fall without the edge. What the map learners see of the edges is
 not in it.
 
+**Columns.** Before they are added up over its features, the attributions of a node say which of its
+columns moved f: :mod:`coopsheaf.analysis.explain_columns`.
+
 A whole explanation costs at most three backward passes.
 :func:`~coopsheaf.analysis.check_explanation` compares it with what happens when nodes are muted
-and edges are cut.
+and edges are cut, :func:`~coopsheaf.analysis.check_columns` when columns are muted.
 """
 
 from __future__ import annotations
@@ -40,7 +43,9 @@ import torch
 from torch import Tensor, nn
 
 from coopsheaf.analysis.actions import inner_network
+from coopsheaf.analysis.columns import Columns
 from coopsheaf.analysis.drawn_actions import drawing
+from coopsheaf.analysis.explain_columns import ColumnAttribution, attribute_columns, largest
 from coopsheaf.analysis.explain_paths import FlowPath, LayerFlow, layer_flows, search_paths
 from coopsheaf.analysis.hops import check_nodes, hop_distances
 from coopsheaf.analysis.probing import frozen_maps, trace
@@ -103,6 +108,7 @@ class Explanation:
         edge_attribution: ``(m,)``, signed; ``None`` for networks without edge weights.
         flow: ``(layers, m)``, how strongly edges carry; ``None`` for networks that do not say.
         distance: ``(n,)``, hops to the node along that direction; -1 without a path.
+        columns: the attributions of nodes, told apart by columns.
         paths: the strongest path from each of the nodes that matter most, strongest first.
     """
 
@@ -120,6 +126,7 @@ class Explanation:
     edge_attribution: Tensor | None
     flow: Tensor | None
     distance: Tensor
+    columns: ColumnAttribution
     paths: tuple[FlowPath, ...]
 
     @property
@@ -170,6 +177,7 @@ def explain_node(
     against: int | None = None,
     margin: bool = True,
     baseline: Tensor | None = None,
+    columns: Columns | None = None,
     top: int = 10,
     max_hops: int | None = None,
     **inputs: Any,
@@ -185,6 +193,7 @@ def explain_node(
         against: the class it is compared with; by default the highest of the others.
         margin: compare at all; ``False`` explains the output itself, as for several labels.
         baseline: ``(F,)``, what features are compared with; by default their mean.
+        columns: which features belong together; by default each is a column by itself.
         top: for how many nodes to look for paths.
         max_hops: length of the longest path looked for; by default as far as the network reaches
             (two hops per layer for CSNN, one for CO-GNN).
@@ -196,6 +205,7 @@ def explain_node(
     if max_hops is not None:
         check_int("max_hops", max_hops, minimum=1)
     baseline = _check_baseline(baseline, x)
+    columns = Columns.each(x.shape[1]) if columns is None else columns.check(x.shape[1])
     network = inner_network(model)
     with steady_actions(network):
         leaf, out = trace(model, x, graph, at="output", wrt="input", inputs=inputs)
@@ -231,15 +241,9 @@ def explain_node(
         distance=hop_distances(
             graph, [node], flow="target_to_source" if backwards else "source_to_target"
         )[0].cpu(),
+        columns=attribute_columns(node, columns, apart, total, held),
         paths=_paths(flows, node, largest(attribution, top + 1), top, max_hops),
     )
-
-
-def largest(values: Tensor, count: int) -> list[int]:
-    """Where the ``count`` largest absolute values are, none of them 0; the first of equals."""
-    size = values.abs()
-    order = torch.sort(size, descending=True, stable=True).indices[:count]
-    return [k for k in order.tolist() if size[k] > 0]
 
 
 @contextmanager

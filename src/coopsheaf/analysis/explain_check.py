@@ -16,7 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from coopsheaf.analysis.explain import Explanation, largest, steady_actions
+from coopsheaf.analysis.explain import Explanation, steady_actions
+from coopsheaf.analysis.explain_columns import largest
 from coopsheaf.analysis.probing import evaluating
 from coopsheaf.checks import check_int
 from coopsheaf.nn.edge_features import EdgeMeans
