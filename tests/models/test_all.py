@@ -61,6 +61,7 @@ SMALL: dict[str, tuple[dict[str, Any], int]] = {
     "ggnn": ({"hidden_channels": 8, "num_layers": 2}, 1_064),
     "gcn-match": ({"hidden_channels": 8, "num_layers": 2}, 248),
     "gat-match": ({"hidden_channels": 8, "num_layers": 2}, 280),
+    "ggcn": ({"hidden_channels": 8}, 135),
 }
 
 EACH_MODEL = pytest.mark.parametrize("name", MODELS)

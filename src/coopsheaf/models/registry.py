@@ -27,6 +27,7 @@ FAMILIES = (
     "coopsheaf.zoo.bunn",
     "coopsheaf.zoo.cognn",
     "coopsheaf.zoo.match",
+    "coopsheaf.zoo.ggcn",
 )
 
 # Other packages add models with an entry point of this group: its value is a ModelInfo.
