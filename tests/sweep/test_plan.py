@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 import torch
-from sweep.sweeps import SPACE, plan
-from train.small import node_dataset
+from sweep.sweeps import SPACE, plan, space
+from train.small import node_dataset, recipe
 
-from coopsheaf.sweep.plan import SweepError, load_plan, plan_from_plain
+from coopsheaf.sweep.plan import SweepError, load_plan, make_plan, plan_from_plain
 from coopsheaf.sweep.search import Sweep
 
 
@@ -92,3 +92,18 @@ def test_planning_leaves_the_random_state(tmp_path: Path) -> None:
     before = torch.get_rng_state()
     plan(tmp_path)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_metric_of_a_sweep_is_chosen_not_searched(tmp_path: Path) -> None:
+    with_metric = SPACE + '\nmetric = ["accuracy", "log_loss"]\n'
+    with pytest.raises(ValueError, match=r"`train.metric` says which trial is best and cannot be"):
+        plan(tmp_path, with_metric)
+    base = recipe(epochs=2, metric="log_loss")
+    chosen = make_plan(base, space(tmp_path, SPACE, base), node_dataset(), [0])
+    assert chosen.metric == "log_loss"
+    assert not chosen.maximise
+    assert plan(tmp_path).maximise
+    alike = replace(node_dataset(), y=torch.zeros(40, dtype=torch.int64))
+    base = recipe(metric="macro_f1")
+    with pytest.raises(ValueError, match="macro_f1, is not defined on split 1"):
+        make_plan(base, space(tmp_path, SPACE, base), alike, [1])

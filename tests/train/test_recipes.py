@@ -309,7 +309,7 @@ def test_every_other_setting_counts_in_the_hash(section: str) -> None:
         new = {bool: not old, int: 97, float: 0.123, str: "adamw", type(None): 0.5}[type(old)]
         if section == "train":
             fitting = {"schedule": "cosine", "precision": "64", "select": "loss", "processes": 2}
-            fitting["eval_parts"] = "all"
+            fitting |= {"eval_parts": "all", "stop": "mean", "metric": "ap"}
             new = fitting.get(name, new)
         changed = dataclasses.replace(
             recipe, **{section: dataclasses.replace(values, **{name: new})}

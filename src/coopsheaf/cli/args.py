@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import tyro
 from tyro.conf import Positional, arg
 
-from coopsheaf.cli.shared_args import File
+from coopsheaf.cli.shared_args import METRIC_HELP, File
 from coopsheaf.cli.shared_args import Set as Set
 from coopsheaf.cli.shared_args import Tables as Tables
 from coopsheaf.cli.sweep_args import Sweep as Sweep
@@ -41,6 +41,9 @@ class Train:
     """At most this many epochs; short for --set train.epochs=N."""
     seed: int | None = None
     """Seed of initialisation, dropout and shuffling; short for --set train.seed=N."""
+    metric: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="", help=METRIC_HELP)] = (
+        None
+    )
     class_weights: bool = False
     """Weigh classes by their inverse frequency; short for --set train.class_weights=true."""
     out: Path | None = None

@@ -8,6 +8,8 @@ from typing import Annotated
 import tyro
 from tyro.conf import arg
 
+from coopsheaf.data.metrics import metrics_of
+
 Set = Annotated[
     tuple[str, ...], tyro.conf.UseAppendAction, arg(name="set", metavar="SECTION.FIELD=VALUE")
 ]
@@ -15,6 +17,23 @@ Set = Annotated[
 File = Annotated[str | None, arg(metavar="FILE", help_behavior_hint="")]
 Column = Annotated[str | None, arg(metavar="COLUMN", help_behavior_hint="")]
 Columns = Annotated[tuple[str, ...], arg(metavar="COLUMN ...", help_behavior_hint="")]
+
+
+METRIC_HELP = (
+    "What is measured and, on validation, selects; by default that of the dataset. Short for --set "
+    "train.metric=NAME. "
+    + "; ".join(
+        f"{what}: {', '.join(metrics_of(task))}"
+        for task, what in {
+            "binary": "two classes",
+            "multiclass": "several classes",
+            "multilabel": "labels",
+            "regression": "numbers",
+            "link": "links",
+        }.items()
+    )
+    + "."
+)
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,11 @@ from coopsheaf.cli.verifying import verify
 from coopsheaf.data.catalogue import DATASETS
 from coopsheaf.data.dataset import PARTS, GraphDataset, NodeDataset
 from coopsheaf.data.links import AnyDataset, LinkDataset
+from coopsheaf.data.metrics import METRICS
 from coopsheaf.data.pack import PREFIX, kept_tables
 from coopsheaf.models.registry import MODELS
 from coopsheaf.train import runner
+from coopsheaf.train.beforehand import check_splits
 from coopsheaf.train.data import load_data, whereabouts
 from coopsheaf.train.launch import find_launch
 from coopsheaf.train.recipe import DataConfig, Recipe, default_recipe
@@ -27,8 +29,6 @@ from coopsheaf.train.recipes import load_recipe, recipe_for
 from coopsheaf.train.records import PassedOver, append_record, find_records
 from coopsheaf.train.run import run_split
 from coopsheaf.train.trouble import remark
-
-NAMES = {"auroc": "AUROC", "accuracy": "accuracy", "ap": "AP", "mae": "MAE", "mrr": "MRR"}
 
 
 def train(command: args.Train) -> int:
@@ -51,6 +51,7 @@ def train(command: args.Train) -> int:
     splits = show.parse_splits(command.splits or "0", dataset.num_splits)
     if command.out is not None and len(splits) > 1:
         raise ValueError("--out takes one run; leave it out, or choose one split")
+    check_splits(recipe.train, dataset, splits)
     introduce(recipe, dataset)
     with stoppable() as stop:
         return _train_splits(command, recipe, dataset, splits, extra, stop)
@@ -95,7 +96,7 @@ def _train_splits(
         if record.key not in {r.key for r in known}:
             append_record(file, record)
         say_passed_over(passed_over.reasons)
-        metric = NAMES[dataset.metric]
+        metric = METRICS[run.task.metric].label
         often = f", evaluated every {result.eval_every}" if result.eval_every > 1 else ""
         show.say(
             f"split {split}: {metric} train {result.scores['train']:.4f}  "
@@ -122,6 +123,7 @@ def bench(command: args.Bench) -> int:
         dataset = _load(recipe, command.data_dir)
         every = f"0-{dataset.num_splits - 1}"
         splits = show.parse_splits(command.splits or every, dataset.num_splits)
+        check_splits(recipe.train, dataset, splits)
         introduce(recipe, dataset)
         done = 0
         with stoppable() as stop:
@@ -171,10 +173,11 @@ def choose_recipe(command: args.Train, own: bool) -> Recipe:
         recipe = default_recipe(command.model)
     else:
         recipe = recipe_for(command.model, command.dataset or "")
-    numbers = {field: getattr(command, field) for field in ("epochs", "seed")}
-    given = [f"train.{field}={value}" for field, value in numbers.items() if value is not None]
-    weights = ["train.class_weights=true"] if command.class_weights else []
-    recipe = recipe.set(*command.set, *given, *weights)
+    short = {field: getattr(command, field) for field in ("epochs", "seed", "metric")}
+    given = [f"train.{field}={value}" for field, value in short.items() if value is not None]
+    if command.class_weights:
+        given.append("train.class_weights=true")
+    recipe = recipe.set(*command.set, *given)
     if own and recipe.data != DataConfig():
         raise ValueError(
             "--set data.* is for datasets by name; for tables there are --undirected and "

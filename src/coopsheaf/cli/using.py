@@ -7,6 +7,7 @@ import torch
 from coopsheaf.cli import args, show
 from coopsheaf.data.dataset import GraphDataset
 from coopsheaf.data.links import AnyDataset, LinkDataset
+from coopsheaf.data.metrics import METRICS
 from coopsheaf.files import write_atomically
 from coopsheaf.predictions import LinkPredictions, Predictions, predict_links, score
 from coopsheaf.predictions import predict as predict_all
@@ -30,7 +31,7 @@ def evaluate(command: args.Evaluate) -> int:
     scores = evaluate_feed(run.model, feed, run.task)
     before = read_result(run.info).scores
     show.table(
-        ["part", run.task.metric, "at training"],
+        ["part", METRICS[run.task.metric].label, "at training"],
         [[part, f"{score:.4f}", f"{before[part]:.4f}"] for part, score in scores.items()],
         f"{run.info['model']} on {dataset.name}, split {split}",
     )
@@ -73,7 +74,9 @@ def _evaluate_new(run: Run, dataset: AnyDataset, command: args.Evaluate) -> int:
     except ValueError as error:
         raise ValueError(f"{command.graphs or command.nodes}: {error}") from None
     what = "graphs" if isinstance(dataset, GraphDataset) else "nodes"
-    show.say(f"{found.labelled} labelled {what}: {run.task.metric} {found.value:.4f}")
+    show.say(
+        f"{found.labelled} labelled {what}: {METRICS[run.task.metric].label} {found.value:.4f}"
+    )
     return 0
 
 

@@ -16,6 +16,7 @@ from torch_geometric.utils import (
 )
 
 from coopsheaf.checks import check_choice
+from coopsheaf.data.metrics import METRICS as METRICS
 from coopsheaf.tensor_checks import check_finite, check_shape
 
 PARTS = ("train", "val", "test")
@@ -24,13 +25,6 @@ TASKS = {
     "multiclass": "several classes, one logit each",
     "multilabel": "several yes/no labels at once, one logit each; NaN where unknown",
     "regression": "real targets; NaN where unknown",
-}
-METRICS = {
-    "auroc": "area under the ROC curve; higher is better",
-    "accuracy": "share of correct predictions; higher is better",
-    "ap": "average precision, mean over labels; higher is better",
-    "mae": "mean absolute error; lower is better",
-    "mrr": "mean reciprocal rank of links among non-edges; higher is better",
 }
 DIRECTIONS = {
     "stored": "the edges as the file lists them",

@@ -11,14 +11,15 @@ import torch
 from torch import Tensor
 
 from coopsheaf.checks import check_choice, check_int
-from coopsheaf.data.dataset import METRICS, PARTS, GraphDataset, NodeDataset, Processing
+from coopsheaf.data.dataset import PARTS, GraphDataset, NodeDataset, Processing
 from coopsheaf.data.errors import DataError
+from coopsheaf.data.metrics import METRICS, metrics_of
 from coopsheaf.data.non_edges import NonEdges
 from coopsheaf.data.splits import check_ratios, part_sizes
 from coopsheaf.sheaves.edges import join_weight, read_edges
 from coopsheaf.tensor_checks import check_edge_weight, check_shape, check_tensor
 
-LINK_METRICS = {name: METRICS[name] for name in ("mrr", "auroc", "ap")}
+LINK_METRICS = {name: METRICS[name] for name in metrics_of("link")}
 NEGATIVES = 50
 
 
@@ -151,7 +152,7 @@ def split_links(
         negatives: non-edges (i, k) that each link (i, j) of validation and test is ranked against;
             as many as there are if there are fewer.
         seed: decides a random split, the order of links of the same time, and the non-edges.
-        metric: ``"mrr"``, ``"auroc"`` or ``"ap"``.
+        metric: ``"mrr"``, ``"hits@1"``, ``"hits@3"``, ``"hits@10"``, ``"auroc"`` or ``"ap"``.
         name, node_ids, processing, remark: of the dataset.
         checksum: sha256 of what was read; that of the tensors if not given. The dataset's is made
             of it and of how the edges were split.

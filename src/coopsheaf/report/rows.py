@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Any
 
+from coopsheaf.data.metrics import METRICS
 from coopsheaf.report.reference import NOTHING_PRINTED, ColumnKey, Reference
 from coopsheaf.train.records import Record
 
-LOWER_IS_BETTER = ("mae",)
+LOWER_IS_BETTER = tuple(name for name, metric in METRICS.items() if not metric.higher)
 
 
 @dataclass(frozen=True)

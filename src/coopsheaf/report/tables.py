@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from coopsheaf.data.metrics import METRICS
 from coopsheaf.report.reference import (
     NOTHING_PRINTED,
     ColumnKey,
@@ -16,14 +17,10 @@ from coopsheaf.report.reference import (
 from coopsheaf.report.rows import Row, select, summarise
 from coopsheaf.train.records import Record
 
+PERCENT = tuple(name for name, metric in METRICS.items() if metric.share)
 METRIC_LABELS = {
-    "accuracy": "accuracy, %",
-    "auroc": "AUROC, %",
-    "ap": "AP, %",
-    "mae": "MAE",
-    "mrr": "MRR, %",
+    name: f"{metric.label}, %" if metric.share else metric.label for name, metric in METRICS.items()
 }
-PERCENT = ("accuracy", "auroc", "ap", "mrr")
 NOTHING = "–"
 NO_RESULTS = "There are no results yet."
 

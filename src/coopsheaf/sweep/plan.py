@@ -14,6 +14,7 @@ from coopsheaf.checks import check_choice, check_int
 from coopsheaf.config import ConfigError, config_hash
 from coopsheaf.data.dataset import GraphDataset
 from coopsheaf.data.links import AnyDataset
+from coopsheaf.data.metrics import METRICS
 from coopsheaf.schema import brief_text
 from coopsheaf.sweep.queue import SAMPLERS
 from coopsheaf.sweep.space import (
@@ -25,8 +26,8 @@ from coopsheaf.sweep.space import (
     grid_points,
     space_from_plain,
 )
+from coopsheaf.train.beforehand import check_splits, task_of
 from coopsheaf.train.recipe import Recipe, recipe_from_mapping
-from coopsheaf.train.task import HIGHER_IS_BETTER
 
 
 class SweepError(ValueError):
@@ -65,7 +66,7 @@ class Plan:
 
     @property
     def maximise(self) -> bool:
-        return HIGHER_IS_BETTER[self.metric]
+        return METRICS[self.metric].higher
 
     @property
     def identity(self) -> str:
@@ -126,9 +127,14 @@ def make_plan(
         splits: whose validation metric is averaged.
         options: ``sampler``, ``seed`` and ``prune``.
     """
-    plan = Plan(
-        recipe, space, dataset.name, dataset.checksum, dataset.metric, tuple(splits), **options
-    )
+    if "train.metric" in space.settings:
+        raise ConfigError(
+            "`train.metric` says which trial is best and cannot be searched; take it out of the "
+            "space and choose it with --set train.metric=NAME"
+        )
+    check_splits(recipe.train, dataset, splits)
+    metric = task_of(recipe.train, dataset).metric
+    plan = Plan(recipe, space, dataset.name, dataset.checksum, metric, tuple(splits), **options)
     _check_networks(plan, dataset)
     assert plan.grid is not None  # a space that has no grid is an error now
     return plan

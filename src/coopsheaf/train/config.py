@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coopsheaf.checks import check_choice, check_int
+from coopsheaf.data.metrics import METRICS
 
 OPTIMIZERS = {"adam": "Adam", "adamw": "AdamW, decoupled weight decay"}
 SCHEDULES = {
@@ -59,6 +60,8 @@ class TrainConfig:
         stop: ``"mean"`` stops as soon as the validation loss exceeds its mean over the ``patience``
             evaluations before, whatever the best one was; which epoch is kept is another matter
             (``select``). If not set, patience is counted from the best epoch.
+        metric: what is measured, and on validation selects (see ``select``), by its name in
+            :data:`~coopsheaf.data.metrics.METRICS`; that of the dataset if not set.
         processes: how many processes share every step; set by how the program was started
             (``torchrun --nproc-per-node N -m coopsheaf train ...``), not by hand.
     """
@@ -84,6 +87,7 @@ class TrainConfig:
     processes: int | None = None
     eval_parts: str | None = None
     stop: str | None = None
+    metric: str | None = None
 
     def __post_init__(self) -> None:
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
@@ -105,6 +109,8 @@ class TrainConfig:
             )
         if self.eval_parts is not None:
             check_choice("eval_parts", self.eval_parts, EVAL_PARTS)
+        if self.metric is not None:
+            check_choice("metric", self.metric, METRICS)
         if self.processes is not None:
             check_int("processes", self.processes, minimum=2)
         if self.select is not None:

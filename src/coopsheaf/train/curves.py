@@ -20,7 +20,7 @@ def roc_area(scores: Tensor, labels: Tensor) -> Tensor:
         scores: ``(n,)``, larger for the positive.
         labels: ``(n,)`` zeros and ones, both of them there.
     """
-    hits, false_alarms = _counts(scores, labels)
+    hits, false_alarms = counts(scores, labels)
     origin = hits.new_zeros(1)
     hits, false_alarms = torch.cat([origin, hits]), torch.cat([origin, false_alarms])
     return torch.trapezoid(hits / hits[-1], false_alarms / false_alarms[-1])
@@ -36,14 +36,28 @@ def average_precision(scores: Tensor, labels: Tensor) -> Tensor:
         scores: ``(n,)``, larger for the positive.
         labels: ``(n,)`` zeros and ones, at least one of them a one.
     """
-    hits, false_alarms = _counts(scores, labels)
+    hits, false_alarms = counts(scores, labels)
     precision, recall = hits / (hits + false_alarms), hits / hits[-1]
     # From the lowest threshold on: the order of the sum decides its last bit.
     steps = torch.cat([recall.flip(0), recall.new_zeros(1)]).diff()
     return -(steps * precision.flip(0)).sum()
 
 
-def _counts(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def recall_at_precision(scores: Tensor, labels: Tensor, precision: float) -> Tensor:
+    r"""The largest recall TP/P at a threshold whose precision is at least so high; else 0.
+
+    Args:
+        scores: ``(n,)``, larger for the positive.
+        labels: ``(n,)`` zeros and ones, at least one of them a one.
+        precision: the lowest precision that will do.
+    """
+    hits, false_alarms = counts(scores, labels)
+    # Compared as whole numbers are: 9 of 10 is a precision of 0.9, not a little less.
+    enough = hits.double() >= precision * (hits + false_alarms).double() - 1e-9
+    return torch.where(enough, hits / hits[-1], 0.0).max()
+
+
+def counts(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """True and false positives at each distinct score, from the highest down, ``(k,)`` each."""
     scores, order = scores.sort(descending=True)
     last = scores.new_ones(scores.shape[0], dtype=torch.bool)

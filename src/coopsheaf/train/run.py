@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from coopsheaf.config import to_mapping
 from coopsheaf.data.dataset import GraphDataset, Processing
@@ -21,6 +21,7 @@ from coopsheaf.files import write_json
 from coopsheaf.memory import forget_peak, peak_bytes
 from coopsheaf.models.registry import find_model
 from coopsheaf.schema import brief, brief_text
+from coopsheaf.train.beforehand import check_splits, task_of
 from coopsheaf.train.build import Rescaled, build_model, build_network
 from coopsheaf.train.checkpoint import load_tensors, save_tensors
 from coopsheaf.train.launch import find_launch
@@ -62,6 +63,14 @@ class Run:
     def scores(self) -> dict[str, float]:
         """The metric on train, val and test at the epoch that validation chose."""
         return read_result(self.info).scores
+
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """Of ``(n, out)`` outputs; see :meth:`Task.probabilities`."""
+        return self.task.probabilities(logits)
+
+    def classes(self, logits: Tensor) -> Tensor:
+        """The predicted class numbers ``(n,)`` of ``(n, out)`` outputs."""
+        return self.task.classes(logits)
 
     def check_edge_features(self, dataset: AnyDataset) -> None:
         """Refuse data whose edges have more or fewer features than those of training."""
@@ -106,9 +115,10 @@ def run_split(
     fabric = make_fabric(recipe.train, device, halves=network.halves_products)
     world = World(fabric)
     model = build_model(recipe, dataset)
-    task = Task(dataset.task, dataset.metric)
+    task = task_of(recipe.train, dataset)
     ranks = {"rank": world.rank, "world_size": world.size}
     feed = make_feed(dataset, split, recipe, fabric.device, **ranks)
+    check_splits(recipe.train, dataset, [split])
     if isinstance(model, Rescaled):
         model.fit(feed.train_targets())
     forget_peak()
@@ -277,7 +287,7 @@ def describe(recipe: Recipe, dataset: AnyDataset, split: int, model: nn.Module) 
         "level": level_of(dataset),
         "task": dataset.task,
         **links,
-        "metric": dataset.metric,
+        "metric": recipe.train.metric or dataset.metric,
         "class_names": list(dataset.class_names),
         "in_channels": dataset.num_features,
         "out_channels": dataset.out_channels,

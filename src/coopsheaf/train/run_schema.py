@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from coopsheaf.data.metrics import METRICS, metrics_of
 from coopsheaf.schema import (
     Kind,
     an_object,
@@ -34,13 +35,8 @@ MOST_CLASSES = 1_000_000
 
 # Which metrics can be computed for a task.
 METRICS_OF_TASK = {
-    "binary": ("auroc", "accuracy", "ap"),
-    "multiclass": ("accuracy",),
-    "multilabel": ("auroc", "ap"),
-    "regression": ("mae",),
-    "link": ("mrr", "auroc", "ap"),
+    task: metrics_of(task) for task in ("binary", "multiclass", "multilabel", "regression", "link")
 }
-METRICS = tuple(dict.fromkeys(name for names in METRICS_OF_TASK.values() for name in names))
 
 RESULT: dict[str, Kind] = {
     "scores": keys({part: or_null(number) for part in ("train", "val", "test")}),
@@ -166,6 +162,7 @@ def check_recipe(info: Mapping[str, Any], recipe: Recipe) -> tuple[str, ...]:
     said = {
         "model": (info["model"], recipe.model_name),
         "seed": (info["seed"], recipe.train.seed),
+        "metric": (info["metric"], recipe.train.metric or info["metric"]),
     }
     for key, (value, wanted) in said.items():
         if value != wanted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from coopsheaf.checks import check_choice
-from coopsheaf.data.links import LINK_METRICS
-from coopsheaf.train.curves import average_precision, roc_area
+from coopsheaf.data.metrics import METRICS, check_metric, metrics_of
+from coopsheaf.train.metrics import Answers, compute, known
 
-HIGHER_IS_BETTER = {"auroc": True, "accuracy": True, "ap": True, "mae": False, "mrr": True}
+HIGHER_IS_BETTER = {name: metric.higher for name, metric in METRICS.items()}
 KINDS = ("binary", "multiclass", "multilabel", "regression", "link")
 
 
@@ -28,7 +29,7 @@ class Task:
 
     Args:
         kind: ``"binary"``, ``"multiclass"``, ``"multilabel"``, ``"regression"`` or ``"link"``.
-        metric: ``"auroc"``, ``"accuracy"``, ``"ap"``, ``"mae"`` or, for links, ``"mrr"``; always
+        metric: what selects, one of :func:`~coopsheaf.data.metrics.metrics_of` the kind; always
             over a whole split.
     """
 
@@ -37,11 +38,8 @@ class Task:
 
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, dict.fromkeys(KINDS))
-        check_choice("metric", self.metric, HIGHER_IS_BETTER)
-        if self.kind == "link":
-            check_choice("metric", self.metric, LINK_METRICS)
-        elif self.metric == "mrr":
-            raise ValueError(f"`metric` 'mrr' goes with links; the task is {self.kind!r}")
+        check_choice("metric", self.metric, METRICS)
+        check_metric("metric", self.metric, self.kind)
 
     def better(self, score: float, best: float | None) -> bool:
         """Strictly better, so that the first of equals is kept. NaN is never better."""
@@ -78,31 +76,31 @@ class Task:
 
     def score(self, logits: Tensor, y: Tensor) -> float:
         """The metric of ``(n, out)`` logits; NaN if it is not defined."""
+        return compute(self.metric, self.answers(logits, y))
+
+    def summary(self, logits: Tensor, y: Tensor, threshold: float = 0.5) -> dict[str, float]:
+        """All metrics that fit the task, by name; NaN where one is not defined."""
+        answers = self.answers(logits, y, threshold)
+        return {name: compute(name, answers) for name in metrics_of(self.kind)}
+
+    def answers(self, logits: Tensor, y: Tensor, threshold: float = 0.5) -> Answers:
+        """Outputs beside what is true, as metrics take them."""
         # Double precision keeps large logits apart after the sigmoid.
         logits = logits.detach().double()
-        if y.shape[0] == 0:
-            return float("nan")
-        if self.metric == "accuracy":
-            return (self.classes(logits) == y).double().mean().item()
-        if self.metric == "mae":
-            outputs, targets = _known(logits, y.double())
-            return (outputs - targets).abs().mean().item()
-        if self.metric == "mrr":
-            return _mean_reciprocal_rank(logits)
-        if self.kind == "link":  # one decision, whatever the source
-            logits, y = logits.reshape(-1, 1), y.reshape(-1)
-        function = roc_area if self.metric == "auroc" else average_precision
-        columns = y if y.dim() == 2 else y.unsqueeze(-1)
-        scores = []
-        for k in range(columns.shape[1]):
-            value, label = _known(logits[:, k], columns[:, k].double())
-            if 0 < label.sum() < label.numel():  # undefined with one class only
-                scores.append(function(value.sigmoid(), label.long()).item())
-        return sum(scores) / len(scores) if scores else float("nan")
+        predicted = None
+        if self.kind == "multilabel":
+            predicted = logits > 0
+        elif self.kind in ("binary", "multiclass"):
+            predicted = self.classes(logits, threshold)
+        return Answers(self.kind, logits, y, predicted)
 
-    def classes(self, logits: Tensor) -> Tensor:
-        """Predicted class numbers, ``(n,)``."""
-        return (logits.squeeze(-1) > 0).long() if self.kind == "binary" else logits.argmax(-1)
+    def classes(self, logits: Tensor, threshold: float = 0.5) -> Tensor:
+        """Predicted class numbers, ``(n,)``; of two classes the second, if it is more probable than
+        the threshold."""
+        if self.kind != "binary":
+            return logits.argmax(-1)
+        # As logits, of which there are more near 0 and 1 than probabilities.
+        return (logits.squeeze(-1) > math.log(threshold / (1 - threshold))).long()
 
     def probabilities(self, logits: Tensor) -> Tensor:
         """``(n, classes)`` for classes, ``(n, k)`` for labels, those of the logits for links."""
@@ -123,28 +121,11 @@ class Task:
         return y.numel() / (counts.numel() * counts)
 
 
-def _mean_reciprocal_rank(logits: Tensor) -> float:
-    """Of the first of each row, ``(k, 1 + K)``; among equals it has the mean of their ranks."""
-    first, others = logits[:, :1], logits[:, 1:]
-    if others.shape[1] == 0 or logits.isnan().any():
-        return float("nan")
-    rank = 1 + (others > first).sum(1) + (others == first).sum(1) / 2
-    return (1 / rank.double()).mean().item()
-
-
 def _mean_of_known(distance: Callable[..., Tensor], logits: Tensor, y: Tensor) -> Tensor:
     """The mean distance of outputs from targets that are known."""
     if y.is_cpu:
-        return distance(*_known(logits, y))
+        return distance(*known(logits, y))
     # Choosing them would wait for the device, which has to say how many they are.
-    known, logits = ~torch.isnan(y), logits.reshape(y.shape)
-    each = distance(logits, torch.where(known, y, 0.0).to(logits.dtype), reduction="none")
-    return torch.where(known, each, 0.0).sum() / known.sum().clamp(min=1)
-
-
-def _known(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Flat outputs and targets where the target is known."""
-    if logits.shape != y.shape:
-        logits = logits.reshape(y.shape)
-    known = ~torch.isnan(y)
-    return logits[known], y[known].to(logits.dtype)
+    there, logits = ~torch.isnan(y), logits.reshape(y.shape)
+    each = distance(logits, torch.where(there, y, 0.0).to(logits.dtype), reduction="none")
+    return torch.where(there, each, 0.0).sum() / there.sum().clamp(min=1)

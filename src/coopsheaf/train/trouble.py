@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from coopsheaf.data.dataset import NodeDataset
-from coopsheaf.data.links import AnyDataset, LinkDataset
+from coopsheaf.data.links import AnyDataset
+from coopsheaf.train.beforehand import part_targets
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.task import Task
 
@@ -61,7 +61,7 @@ def remark(
     config: TrainConfig,
 ) -> str | None:
     """A word on a training that came to nothing; ``None`` if it came to something."""
-    targets = _train_targets(dataset, split)
+    targets = part_targets(dataset, "train", split)
     chance, score = chance_score(task, targets), result.scores["train"]
     if len(result.history) < _FEW or math.isnan(chance) or math.isnan(score):
         return None
@@ -80,18 +80,12 @@ def remark(
     return text
 
 
-def _train_targets(dataset: AnyDataset, split: int) -> Tensor:
-    if isinstance(dataset, NodeDataset):
-        return dataset.y[dataset.train[split]]
-    if isinstance(dataset, LinkDataset):
-        return torch.ones(dataset.train.shape[1])
-    return torch.cat([dataset.graphs[int(i)].y for i in dataset.train])
-
-
 def chance_score(task: Task, targets: Tensor) -> float:
     """The score of whoever always says the same; NaN where there is no simple one."""
     if task.metric == "auroc":
         return 0.5
     if task.metric == "accuracy" and targets.numel():
         return torch.bincount(targets).max().item() / targets.numel()
-    return math.nan
+    if task.metric == "balanced_accuracy" and targets.numel():
+        return 1 / len(targets.unique())
+    return 0.0 if task.metric == "r2" else math.nan

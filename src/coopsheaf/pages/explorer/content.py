@@ -13,12 +13,12 @@ from coopsheaf.analysis.action_summary import GROUPINGS, group_nodes, summarise_
 from coopsheaf.analysis.actions import ACTIONS, ActionReport
 from coopsheaf.analysis.explain import Explanation
 from coopsheaf.data.dataset import PARTS
+from coopsheaf.data.metrics import METRICS
 from coopsheaf.pages.explorer.layout import Layout
 from coopsheaf.pages.explorer.neighbourhood import Selection
 from coopsheaf.pages.explorer.packing import pack, pack_indices, pack_strengths, shorten
 from coopsheaf.pages.explorer.reading import Reading
 from coopsheaf.train.run import read_result
-from coopsheaf.train.task import HIGHER_IS_BETTER
 
 FORMAT = 1
 BINS = 40
@@ -27,7 +27,6 @@ MOST_CLASSES = 24
 # The tail of a histogram beyond this quantile is in its last bar.
 _TAIL = 0.995
 _LABEL = 60
-_METRICS = {"auroc": "AUROC", "ap": "AP", "mae": "MAE"}
 
 
 def compose(
@@ -269,8 +268,8 @@ def _training(reading: Reading) -> dict[str, Any]:
     result = read_result(reading.run.info)
     metric = reading.run.task.metric
     return {
-        "metric": _METRICS.get(metric, metric),
-        "higher_is_better": HIGHER_IS_BETTER[metric],
+        "metric": METRICS[metric].label,
+        "higher_is_better": METRICS[metric].higher,
         "columns": ["epoch", "loss", *PARTS],
         "history": result.history,
         "best_epoch": result.best_epoch,

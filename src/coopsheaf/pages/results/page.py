@@ -40,7 +40,8 @@ from coopsheaf.report.tables import (
 from coopsheaf.train.records import Record
 
 _HUGE = 1e12  # beyond it (or not a number at all), a score has no place on an axis
-_LOWER = (*LOWER_IS_BETTER, "MAE", "s")  # what stands in a table's head if less is better
+# What stands in a table's head if less is better.
+_LOWER = (*LOWER_IS_BETTER, *(METRIC_LABELS[name] for name in LOWER_IS_BETTER), "s")
 
 
 def results_page(

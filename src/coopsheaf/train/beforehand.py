@@ -1,0 +1,74 @@
+"""What can be known to go wrong before a fit begins, and what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from coopsheaf.data.dataset import NodeDataset
+from coopsheaf.data.links import AnyDataset, LinkDataset
+from coopsheaf.data.metrics import check_metric, metrics_of
+from coopsheaf.train.config import TrainConfig
+from coopsheaf.train.metrics import compute
+from coopsheaf.train.task import Task
+
+
+def task_of(config: TrainConfig, dataset: AnyDataset) -> Task:
+    """The task of a dataset, with the metric that the settings choose or else its own."""
+    if config.metric is not None:
+        check_metric("train.metric", config.metric, dataset.task)
+    return Task(dataset.task, config.metric or dataset.metric)
+
+
+def part_targets(dataset: AnyDataset, part: str, split: int) -> Tensor:
+    """The targets of a part of a split, as :class:`Task` has them."""
+    if isinstance(dataset, NodeDataset):
+        mask: Tensor = getattr(dataset, part)[split]
+        return dataset.y[mask]
+    if isinstance(dataset, LinkDataset):
+        links = getattr(dataset, part).shape[1]
+        others = 1 if part == "train" else getattr(dataset, f"{part}_negatives").shape[1]
+        return torch.eye(1, 1 + others).expand(links, -1)
+    targets = [dataset.graphs[int(i)].y for i in getattr(dataset, part)]
+    return torch.cat(targets) if targets else torch.empty(0)
+
+
+def check_splits(config: TrainConfig, dataset: AnyDataset, splits: Iterable[int]) -> None:
+    """Refuse settings that cannot come to a good end on one of some splits.
+
+    Raises:
+        ValueError: one line that names the split, and what would do.
+    """
+    task = task_of(config, dataset)
+    for split in splits:
+        y = part_targets(dataset, "val", split)
+        fit = _defined(task, y, dataset)
+        if task.metric not in fit:
+            others = f", or set `train.metric` to {' or '.join(fit)}" if fit else ""
+            raise ValueError(
+                f"the validation metric, {task.metric}, is not defined on split {split} of "
+                f"{dataset.name}: {_what_is_there(y, dataset)}; leave the split out{others}"
+            )
+
+
+def _defined(task: Task, y: Tensor, dataset: AnyDataset) -> list[str]:
+    """The metrics that can be computed with these targets, whatever the outputs are."""
+    width = y.shape[-1] if task.kind == "link" else dataset.out_channels
+    answers = task.answers(torch.zeros(len(y), width), y)
+    values = {name: compute(name, answers) for name in metrics_of(task.kind)}
+    return [name for name, value in values.items() if value == value]
+
+
+def _what_is_there(y: Tensor, dataset: AnyDataset) -> str:
+    """The targets of a validation part in a few words."""
+    if len(y) == 0:
+        return "it has no validation part"
+    if dataset.task in ("binary", "multiclass"):
+        found = y.unique().tolist()
+        names = [dataset.class_names[k] if dataset.class_names else str(k) for k in found]
+        if len(names) == 1:
+            return f"its {len(y)} validation targets are all of the class {names[0]!r}"
+        return f"its {len(y)} validation targets have {len(names)} classes"
+    return f"its {len(y)} validation targets are too few, or all the same"
