@@ -84,12 +84,15 @@ static inline void unfinish_rows(int64_t count, const float* grad, const float* 
   }
 }
 
-// g = told > 0 ? g : 0
-static inline void rectify(int64_t count, const float* told, float* g) {
-  each_vector(count, [&](int64_t c, int lanes) {
-    V kept = choose(load_some(told + c, lanes) > 0.0f, load_some(g + c, lanes), V{});
-    store_some(g + c, kept, lanes);
-  });
+// g = told > 0 ? g : 0, for rows of `columns` numbers; those of `told` are `row` apart.
+static inline void rectify(int64_t rows, int64_t columns, const float* told, int64_t row,
+                           float* g) {
+  for (int64_t r = 0; r < rows; r++, told += row, g += columns) {
+    each_vector(columns, [&](int64_t c, int lanes) {
+      V kept = choose(load_some(told + c, lanes) > 0.0f, load_some(g + c, lanes), V{});
+      store_some(g + c, kept, lanes);
+    });
+  }
 }
 
 // ---- y = x Wᵀ + b, out = act(y); W (o, k)
@@ -175,19 +178,17 @@ static void mlps_back(const MLPSizes& s, const float* grad, const float* x, cons
   }
   sum_rows(s.n, ROWS, s.count * size, grad_parameters, [&](int64_t begin, int64_t end, float* to) {
     Scratch scratch;
-    std::vector<float> inner(ROWS * s.m), kept(ROWS * s.m);
+    std::vector<float> inner(ROWS * s.m);
     each_block(begin, end, [&](int64_t row, int64_t rows) {
+      Across<Kind> own_cells(scratch.own, rows, s.k, x + row * s.k, s.k);
       for (int64_t j = 0; j < s.count; j++) {
         float *w = to + j * size, *b = w + s.m * s.k, *v = b + s.m, *c = v + s.o * s.m;
-        const float* g = grad + (j * s.n + row) * s.o;
-        for (int64_t r = 0; r < rows; r++) {
-          std::copy_n(hidden + (row + r) * all + j * s.m, s.m, &kept[r * s.m]);
-        }
-        transposed_times<Kind>(scratch, rows, s.o, s.m, g, s.o, kept.data(), s.m, v);
+        const float *g = grad + (j * s.n + row) * s.o, *kept = hidden + row * all + j * s.m;
+        transposed_times<Kind>(scratch, rows, s.o, s.m, g, s.o, kept, all, v);
         add_columns(rows, s.o, g, s.o, c);
         times<Kind>(scratch, rows, s.o, g, s.o, second[j], inner.data(), s.m);
-        rectify(rows * s.m, kept.data(), inner.data());
-        transposed_times<Kind>(scratch, rows, s.m, s.k, inner.data(), s.m, x + row * s.k, s.k, w);
+        rectify(rows, s.m, kept, all, inner.data());
+        transposed_times(scratch, rows, s.m, inner.data(), s.m, own_cells, w);
         add_columns(rows, s.m, inner.data(), s.m, b);
         if (grad_x != nullptr) {
           times<Kind>(scratch, rows, s.m, inner.data(), s.m, first[j], grad_x + row * s.k, s.k,
@@ -298,12 +299,13 @@ static void sage_back(const SageSizes& s, const float* grad, const float* x, con
         }
         transposed_times<Kind>(scratch, rows, o, k, heard.data(), o, told + row * k, k, gl);
         add_columns(rows, o, g, o, gb);
-        transposed_times<Kind>(scratch, rows, o, k, g, o, own_x, k, gr);
+        Across<Kind> own_cells(scratch.own, rows, k, own_x, k);
+        transposed_times(scratch, rows, o, g, o, own_cells, gr);
         float* gx = into == nullptr ? nullptr : into + row * k;
         if (s.projects) {
           times<Kind>(scratch, rows, o, heard.data(), o, left, back.data(), k);
-          rectify(rows * k, told + row * k, back.data());
-          transposed_times<Kind>(scratch, rows, k, k, back.data(), k, own_x, k, gw);
+          rectify(rows, k, told + row * k, k, back.data());
+          transposed_times(scratch, rows, k, back.data(), k, own_cells, gw);
           add_columns(rows, k, back.data(), k, ga);
           if (gx != nullptr) times<Kind>(scratch, rows, k, back.data(), k, weight, gx, k, add);
         } else if (gx != nullptr) {
@@ -405,14 +407,22 @@ static void drop(int64_t count, const float* x, Mask mask, float* out) {
   });
 }
 
+// 1 + tanh e_a
+static inline std::vector<float> kept_shares(int64_t d, const float* epsilon) {
+  std::vector<float> kept(d);
+  for (int64_t a = 0; a < d; a++) kept[a] = 1.0f + std::tanh(epsilon[a]);
+  return kept;
+}
+
 static void update(int64_t n, int64_t d, int64_t h, const float* x, const float* y,
                    const float* epsilon, int64_t activation, Mask mask, float* out) {
+  auto shares = kept_shares(d, epsilon);
   with_activation(activation, [&](auto act) {
     parallel(n * d, 256, [&](int64_t begin, int64_t end) {
       Mask own_mask = mask;
       std::vector<float> keep(h, 1.0f);
       for (int64_t row = begin; row < end; row++) {
-        float kept = 1.0f + std::tanh(epsilon[row % d]);
+        float kept = shares[row % d];
         if (mask.drops()) own_mask.draw(row * h, h, keep.data());
         each_vector(h, [&](int64_t c, int lanes) {
           V v = load_some(y + row * h + c, lanes) * load_some(&keep[c], lanes);
@@ -427,12 +437,13 @@ static void update(int64_t n, int64_t d, int64_t h, const float* x, const float*
 static void update_back(int64_t n, int64_t d, int64_t h, const float* grad, const float* x,
                         const float* y, const float* epsilon, int64_t activation,
                         Mask mask, float* grad_x, float* grad_y, float* grad_epsilon) {
+  auto shares = kept_shares(d, epsilon);
   with_activation(activation, [&](auto act) {
     sum_rows(n, 256, d, grad_epsilon, [&](int64_t begin, int64_t end, float* sums) {
       Mask own_mask = mask;
       std::vector<float> keep(h, 1.0f);
       for (int64_t row = begin * d; row < end * d; row++) {
-        float kept = 1.0f + std::tanh(epsilon[row % d]);
+        float kept = shares[row % d];
         if (mask.drops()) own_mask.draw(row * h, h, keep.data());
         V dots = V{};
         each_vector(h, [&](int64_t c, int lanes) {

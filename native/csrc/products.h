@@ -62,6 +62,9 @@ static inline uint32_t to_half(float x) {
 }
 
 static inline VU to_halves(V x) {
+#if defined(__AVX512BF16__)
+  return (VU)_mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh((__m512)x));
+#endif
   VU bits = (VU)x;
   VU rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   return (VU)choose((VI)((bits & 0x7fffffffu) > 0x7f800000u), (V)((bits >> 16) | 0x40u), (V)rounded);
@@ -160,7 +163,7 @@ static inline void tile_of(int64_t rows, int64_t depth, const typename Kind::Cel
 
 // What a thread needs to bring blocks into the form that is multiplied.
 struct Scratch {
-  std::vector<uint32_t> left, right;
+  std::vector<uint32_t> left, right, own;
 };
 
 // Rows of numbers to cells along the rows, (m, k) to (m, depth).
@@ -231,18 +234,29 @@ static void times(Scratch& scratch, int64_t m, int64_t k, const float* a, int64_
   }
 }
 
+// B of a product Aᵀ B as cells across its rows; good as long as the cells are not used again.
+template <class Kind>
+struct Across {
+  const typename Kind::Cell* cells;
+  int64_t columns, row;  // k, and how far rows are apart
+
+  Across(std::vector<uint32_t>& store, int64_t m, int64_t k, const float* b, int64_t b_row)
+      : columns(k) {
+    cells = across(store, (const Kind*)nullptr, m, k, b, b_row, row);
+  }
+};
+
 // C (n, k) += Aᵀ B for a block of rows.
 template <class Kind>
-static void transposed_times(Scratch& scratch, int64_t m, int64_t n, int64_t k, const float* a,
-                             int64_t a_row, const float* b, int64_t b_row, float* c) {
-  int64_t left_row, right_row, depth = (m + Kind::DEPTH - 1) / Kind::DEPTH;
+static void transposed_times(Scratch& scratch, int64_t m, int64_t n, const float* a, int64_t a_row,
+                             const Across<Kind>& b, float* c) {
+  int64_t left_row, k = b.columns, depth = (m + Kind::DEPTH - 1) / Kind::DEPTH;
   auto* left = across(scratch.left, (const Kind*)nullptr, m, n, a, a_row, left_row);
-  auto* right = across(scratch.right, (const Kind*)nullptr, m, k, b, b_row, right_row);
   std::vector<typename Kind::Cell> edge;
   for (int64_t j = 0; j < k; j += WIDE) {
     int columns = (int)std::min<int64_t>(WIDE, k - j);
-    auto* from = right + j;
-    int64_t step = right_row;
+    auto* from = b.cells + j;
+    int64_t step = b.row;
     if (columns < WIDE && Kind::DEPTH == 1) {  // nothing may be read beyond the last column
       edge.assign(depth * WIDE, 0);
       for (int64_t i = 0; i < depth; i++) std::copy_n(from + i * step, columns, &edge[i * WIDE]);
@@ -254,6 +268,12 @@ static void transposed_times(Scratch& scratch, int64_t m, int64_t n, int64_t k, 
                     true);
     }
   }
+}
+
+template <class Kind>
+static void transposed_times(Scratch& scratch, int64_t m, int64_t n, int64_t k, const float* a,
+                             int64_t a_row, const float* b, int64_t b_row, float* c) {
+  transposed_times(scratch, m, n, a, a_row, Across<Kind>(scratch.right, m, k, b, b_row), c);
 }
 
 }  // namespace VARIANT
