@@ -50,7 +50,7 @@ def measure_model(name: str, dataset: str, threads: int, repeats: int) -> dict[s
     graph = setting.make_graph()
     x = torch.randn(setting.num_nodes, in_channels)
     y = torch.randint(2, (setting.num_nodes,))
-    model = recipe.model.build(in_channels, out_channels, graph_level=False)
+    model = recipe.model.build(in_channels, out_channels, num_nodes=setting.num_nodes)
     kind = torch.optim.Adam if recipe.train.optimizer == "adam" else torch.optim.AdamW
     optimizer = kind(model.parameters(), lr=recipe.train.lr, fused=True)
     task = Task("binary", "auroc")

@@ -229,6 +229,7 @@ def graph_outputs(run: Run, dataset: GraphDataset) -> Tensor:
             f"the data has {dataset.num_features} features; the model was trained with "
             f"{run.info['in_channels']}"
         )
+    run.check_graph(dataset)
     run.check_edge_features(dataset)
     parameter = next(run.model.parameters())
     feed = GraphFeed(
@@ -325,6 +326,7 @@ def _infer(run: Run, model: nn.Module, dataset: NodeDataset | LinkDataset) -> Te
             f"the data has {dataset.num_features} features; the model was trained with "
             f"{run.info['in_channels']}"
         )
+    run.check_graph(dataset)
     run.check_edge_features(dataset)
     inputs: dict[str, Any] = dataset.edge_inputs(dtype)
     chunk = run.recipe.batch.chunk or CHUNK

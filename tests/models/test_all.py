@@ -61,6 +61,11 @@ SMALL: dict[str, tuple[dict[str, Any], int]] = {
     "ggnn": ({"hidden_channels": 8, "num_layers": 2}, 1_064),
     "gcn-match": ({"hidden_channels": 8, "num_layers": 2}, 248),
     "gat-match": ({"hidden_channels": 8, "num_layers": 2}, 280),
+    "gcnii": ({"hidden_channels": 8, "num_layers": 2}, 203),
+    "gcnii-star": ({"hidden_channels": 8, "num_layers": 2}, 331),
+    "gprgnn": ({"hidden_channels": 8}, 86),
+    "gprgnn-lab": ({"hidden_channels": 8, "num_hops": 4}, 80),
+    "fagcn": ({"hidden_channels": 8}, 109),
     "ggcn": ({"hidden_channels": 8}, 135),
 }
 
@@ -72,10 +77,16 @@ EACH_NETWORK = pytest.mark.parametrize(
 )
 
 
-def build(name: str, *, graph_level: bool = False, seed: int = 0, **settings: Any) -> Network:
+# Networks that belong to one graph are built for its number of nodes.
+EACH_INDUCTIVE = pytest.mark.parametrize("name", [n for n in MODELS if MODELS[n].inductive])
+
+
+def build(
+    name: str, n: int = 9, *, graph_level: bool = False, seed: int = 0, **settings: Any
+) -> Network:
     torch.manual_seed(seed)
     config = MODELS[name].settings(**(SMALL[name][0] | settings))
-    return config.build(F_IN, OUT, graph_level=graph_level).double().eval()
+    return config.build(F_IN, OUT, graph_level=graph_level, num_nodes=n).double().eval()
 
 
 def simple_graph(n: int = 9, pairs: int = 14, seed: int = 3) -> Tensor:
@@ -125,7 +136,7 @@ def test_parameters_are_as_many_as_counted(name: str) -> None:
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_shapes_and_finite_values(name: str, graph: str) -> None:
     n, edges = GRAPHS[graph]
-    model, x = build(name), randn(n, F_IN).requires_grad_()
+    model, x = build(name, n), randn(n, F_IN).requires_grad_()
     out = model(x, edges)
     assert out.shape == (n, OUT)
     assert out.dtype == torch.float64
@@ -175,7 +186,7 @@ def test_gradients_reach_every_parameter(name: str) -> None:
             assert parameter.grad.abs().sum() > 0, key
 
 
-@EACH_MODEL
+@EACH_INDUCTIVE
 def test_renaming_the_nodes_renames_the_output(name: str) -> None:
     model, x = build(name), randn(N, F_IN)
     names = torch.randperm(N, generator=generator(0))
@@ -191,7 +202,7 @@ def test_the_order_of_the_edges_does_not_matter(name: str) -> None:
     assert torch.equal(model(x, Graph(EDGES, N)), model(x, EDGES))
 
 
-@EACH_MODEL
+@EACH_INDUCTIVE
 @pytest.mark.parametrize("graph_level", [False, True])
 def test_a_batch_of_graphs_is_its_graphs_one_by_one(name: str, graph_level: bool) -> None:
     model = build(name, graph_level=graph_level)
@@ -237,6 +248,8 @@ def test_it_compiles_in_one_piece(name: str) -> None:
 @EACH_NETWORK
 def test_it_is_compiled_at_most_twice_for_graphs_of_all_sizes(name: str) -> None:
     """The second size makes sizes variables; no further one may compile again."""
+    if not MODELS[name].inductive:
+        pytest.skip("belongs to a graph of one size")
     torch.compiler.reset()
     fields = {field.name for field in dataclasses.fields(MODELS[name].settings)}
     settings = {"num_layers": 1} if "num_layers" in fields else {}
@@ -289,7 +302,7 @@ def test_edge_weights_count_or_are_refused(name: str) -> None:
 @EACH_MODEL
 def test_direction_counts_or_is_refused(name: str) -> None:
     """A model whose registry entry says "directed" notices when every edge is turned round."""
-    model, x = build(name), randn(4, F_IN)
+    model, x = build(name, 4), randn(4, F_IN)
     one_way = torch.tensor([[0, 1, 2], [1, 2, 3]])
     if not model.sees_edges:
         assert torch.equal(model(x, one_way), model(x, one_way.flip(0)))
@@ -317,8 +330,26 @@ def test_bad_input_is_named(name: str) -> None:
         "hidden_channels": 0,
         "num_layers": 0,
         "dropout": 1.5,
-        "pool": "?",
+        **({"pool": "?"} if MODELS[name].graph_level else {}),
     }.items():
         if field in fields:
             with pytest.raises(ValueError, match=f"`{field}`"):
-                config(**{field: value}).build(F_IN, OUT, graph_level=True)
+                config(**{field: value}).build(
+                    F_IN, OUT, graph_level=MODELS[name].graph_level, num_nodes=N
+                )
+
+
+@EACH_MODEL
+def test_a_network_that_belongs_to_one_graph_says_so(name: str) -> None:
+    info = MODELS[name]
+    config = info.settings(**SMALL[name][0])
+    assert info.inductive != info.find_network().needs_num_nodes()
+    if info.inductive:
+        return
+    with pytest.raises(ValueError, match="`num_nodes` must be given"):
+        config.build(F_IN, OUT)
+    with pytest.raises(ValueError, match=f"{name} gives no outputs for whole graphs"):
+        config.build(F_IN, OUT, graph_level=True, num_nodes=N)
+    for n, edges in (GRAPHS["isolated nodes"], (N + 1, EDGES)):
+        with pytest.raises(ValueError, match=f"`x` must have {N} rows.* got {n}"):
+            build(name)(randn(n, F_IN), edges)

@@ -19,7 +19,7 @@ from coopsheaf.models.registry import MODELS
 from coopsheaf.zoo.plain.network import PlainNetwork
 
 # Networks whose layers are no sequence of features of one width.
-NOT_JUMPING = ("ggcn",)
+NOT_JUMPING = ("gcnii", "gcnii-star", "gprgnn", "gprgnn-lab", "fagcn", "ggcn")
 JUMPING = [
     name
     for name in MODELS
@@ -31,7 +31,7 @@ EACH_THAT_JUMPS = pytest.mark.parametrize("name", JUMPING)
 def embedder(name: str, **settings: object) -> Network:
     torch.manual_seed(0)
     config = MODELS[name].settings(**(SMALL[name][0] | settings))
-    return config.build(F_IN, None).double().eval()
+    return config.build(F_IN, None, num_nodes=N).double().eval()
 
 
 @EACH_MODEL

@@ -34,7 +34,7 @@ def jacobian(model: Network, x: Tensor) -> Tensor:
 
 @EACH_MODEL
 def test_grad_and_vjp_are_those_of_autograd(name: str) -> None:
-    model, x, v = build(name), randn(N, F_IN), randn(N, OUT, seed=1)
+    model, x, v = build(name, N), randn(N, F_IN), randn(N, OUT, seed=1)
     leaf = x.clone().requires_grad_()
     (want,) = torch.autograd.grad(score(model, leaf), leaf)
     assert_close(grad(lambda x: score(model, x))(x), want, **EXACT)
@@ -46,7 +46,7 @@ def test_grad_and_vjp_are_those_of_autograd(name: str) -> None:
 
 @EACH_MODEL
 def test_jacobians_are_those_of_a_loop(name: str) -> None:
-    model, x = build(name), randn(N, F_IN)
+    model, x = build(name, N), randn(N, F_IN)
     want = jacobian(model, x)
     assert_close(jacrev(lambda x: model(x, EDGES))(x), want, **EXACT)
     assert_close(jacfwd(lambda x: model(x, EDGES))(x), want, **EXACT)
@@ -57,7 +57,7 @@ def test_jacobians_are_those_of_a_loop(name: str) -> None:
 
 @EACH_MODEL
 def test_the_hessian_is_that_of_two_backward_passes(name: str) -> None:
-    model, x = build(name), randn(N, F_IN)
+    model, x = build(name, N), randn(N, F_IN)
     leaf = x.clone().requires_grad_()
     (first,) = torch.autograd.grad(score(model, leaf), leaf, create_graph=True)
     rows = [torch.autograd.grad(entry, leaf, retain_graph=True)[0] for entry in first.flatten()]
@@ -71,7 +71,7 @@ def test_the_hessian_is_that_of_two_backward_passes(name: str) -> None:
 
 @EACH_MODEL
 def test_gradients_of_parameters_are_those_of_autograd(name: str) -> None:
-    model, x = build(name), randn(N, F_IN)
+    model, x = build(name, N), randn(N, F_IN)
     parameters = {k: v.detach() for k, v in model.named_parameters() if v.requires_grad}
     got = grad(lambda p: functional_call(model, p, (x, EDGES)).square().sum())(parameters)
     score(model, x).backward()
@@ -85,7 +85,7 @@ def test_gradients_of_parameters_are_those_of_autograd(name: str) -> None:
 def test_many_inputs_at_once(name: str) -> None:
     if name == "ggnn":
         pytest.skip("PyTorch has no rule for a batch of GRU cells")
-    model, xs = build(name), torch.stack([randn(N, F_IN, seed=k) for k in range(3)])
+    model, xs = build(name, N), torch.stack([randn(N, F_IN, seed=k) for k in range(3)])
     each = torch.stack([model(x, EDGES) for x in xs])
     assert_close(vmap(lambda x: model(x, EDGES))(xs), each, **EXACT)
 
@@ -100,7 +100,7 @@ def test_a_batch_of_second_derivatives_from_outside_is_refused_rather_than_zero(
 
 @EACH_MODEL
 def test_a_graph_met_in_a_transform_can_be_trained_on(name: str) -> None:
-    model, x, graph = build(name), randn(N, F_IN), Graph(EDGES, N)
+    model, x, graph = build(name, N), randn(N, F_IN), Graph(EDGES, N)
     jacrev(lambda x: score(model, x, graph))(x)
     for kept in graph._memo.values():
         for tensor in kept.by_target if isinstance(kept, Graph) else [kept]:
@@ -110,7 +110,7 @@ def test_a_graph_met_in_a_transform_can_be_trained_on(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["csnn", "nsd-general", "gcn"])
 def test_gradients_of_edge_weights(name: str) -> None:
-    model, x = build(name), randn(N, F_IN)
+    model, x = build(name, N), randn(N, F_IN)
     weight = torch.full((EDGES.shape[1],), 0.7, dtype=torch.float64, requires_grad=True)
     (want,) = torch.autograd.grad(model(x, EDGES, weight).square().sum(), weight)
     got = grad(lambda w: model(x, EDGES, w).square().sum())(weight.detach())

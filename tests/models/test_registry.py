@@ -88,9 +88,10 @@ def test_settings_are_the_arguments_of_the_network(name: str) -> None:
     settings = info.settings()
     network = info.find_network()
     torch.manual_seed(0)
-    plain = network(5, out_channels=3, **info.fixed, **info.defaults)
+    nodes = {} if info.inductive else {"num_nodes": 7}
+    plain = network(5, out_channels=3, **info.fixed, **info.defaults, **nodes)
     torch.manual_seed(0)
-    built = settings.build(5, 3)
+    built = settings.build(5, 3, num_nodes=7)
     assert repr(built) == repr(plain)
     for key, value in plain.state_dict().items():
         assert torch.equal(value, built.state_dict()[key])

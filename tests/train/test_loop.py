@@ -23,6 +23,7 @@ from coopsheaf.train.run import Run, run_split
 from coopsheaf.train.run_info import CheckpointError
 from coopsheaf.train.task import Task
 from coopsheaf.train.world import make_fabric
+from coopsheaf.zoo.plain.network import PlainMLP
 
 
 def same(a: tuple[Run, FitResult], b: tuple[Run, FitResult]) -> None:
@@ -93,6 +94,26 @@ def test_maps_can_have_a_weight_decay_of_their_own() -> None:
     without_maps = replace(strong, model_name="mlp", model=make_settings("mlp"))
     with pytest.raises(ValueError, match="`map_weight_decay` needs a network that learns maps"):
         run_split(without_maps, node_dataset())
+
+
+@pytest.mark.parametrize("schedule", ["none", "cosine"])
+def test_parameters_can_have_a_rate_and_a_decay_of_their_own(
+    monkeypatch: pytest.MonkeyPatch, schedule: str
+) -> None:
+    """A rate of 0 stays 0 and leaves them where they began; the others learn."""
+
+    def groups(model: PlainMLP) -> list[dict]:
+        return [{"params": list(model.layers[0].parameters()), "lr": 0.0}]
+
+    settings = replace(
+        recipe(epochs=10, schedule=schedule), model_name="mlp", model=make_settings("mlp")
+    )
+    monkeypatch.setattr(PlainMLP, "parameter_groups", groups)
+    before = build_model(settings, node_dataset())
+    run, _ = run_split(settings, node_dataset())
+    first, second = run.model.layers
+    assert torch.equal(first.weight, before.layers[0].weight)
+    assert not torch.equal(second.weight, before.layers[1].weight)
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")

@@ -147,6 +147,7 @@ ZOO: dict[str, dict[str, int]] = {
     "mlp": {}, "gcn-plain": {}, "gat-plain": {"num_heads": 2}, "sage-plain": {}, "nsd-diag": {}, "nsd-orthogonal": {},
     "snn": {}, "resnet": {}, "gcn": {}, "sage": {}, "gat": {"num_heads": 2}, "gt": {"num_heads": 2},
     "bunn": {"num_bundles": 2}, "cognn": {}, "gin": {}, "ggnn": {},
+    "gcnii": {}, "gcnii-star": {}, "gprgnn": {}, "fagcn": {},
 }  # fmt: skip
 
 

@@ -18,9 +18,9 @@ def sizes(network: nn.Module) -> Sizes:
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_can_be_sketched(name: str) -> None:
     settings = MODELS[name].settings()
-    network = settings.build(5, 3)
+    network = settings.build(5, 3, num_nodes=7)
     with limited(sizes(network)), torch.device("meta"):
-        sketch = settings.build(5, 3)
+        sketch = settings.build(5, 3, num_nodes=7)
     on_meta = {value.is_meta for value in sketch.state_dict().values()}
     assert on_meta == ({True, False} if name == "ggnn" else {True})  # PyG makes one of its tensors
     shapes = [{k: (v.shape, v.dtype) for k, v in net.state_dict().items()} for net in (network, sketch)]  # fmt: skip

@@ -91,6 +91,7 @@ def _spectra(run: Run, dataset: NodeDataset, inputs: dict[str, Any], title: str)
 def _inputs(run: Run, dataset: NodeDataset) -> dict[str, Any]:
     """What the network of a run is called with, in its precision."""
     dtype = next(run.model.parameters()).dtype
+    run.check_graph(dataset)
     run.check_edge_features(dataset)
     x, edge_index = dataset.x.to(dtype), dataset.edge_index
     return {"x": x, "edge_index": edge_index, **dataset.edge_inputs(dtype)}

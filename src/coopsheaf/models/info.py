@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 PLAIN = (bool, int, float, str)
 
 # Sizes that follow from the data.
-_OF_THE_DATA = ("self", "in_channels", "out_channels", "pe_channels", "edge_channels")
+_OF_THE_DATA = (
+    "self",
+    "in_channels",
+    "out_channels",
+    "pe_channels",
+    "edge_channels",
+    "num_nodes",
+)
 
 
 class Settings:
@@ -40,12 +47,17 @@ class Settings:
         *,
         graph_level: bool = False,
         edge_channels: int = 0,
+        num_nodes: int | None = None,
     ) -> Network:
         """The network, for features and outputs of these sizes; not what no machine can bear."""
         check_sizes(self)
-        check_parameters(self, in_channels, out_channels)
+        check_parameters(self, in_channels, out_channels, num_nodes=num_nodes)
         return self.make(
-            in_channels, out_channels, graph_level=graph_level, edge_channels=edge_channels
+            in_channels,
+            out_channels,
+            graph_level=graph_level,
+            edge_channels=edge_channels,
+            num_nodes=num_nodes,
         )
 
     def make(
@@ -55,8 +67,14 @@ class Settings:
         *,
         graph_level: bool = False,
         edge_channels: int = 0,
+        num_nodes: int | None = None,
     ) -> Network:
         """The network, whatever its size."""
+        if graph_level and not self.info.graph_level:
+            raise ValueError(
+                f"{self.info.name} gives no outputs for whole graphs, only for nodes; choose "
+                "another model (`coopsheaf models` says which can)"
+            )
         make = self.info.find_network()
         later = make.later_settings
         given = {k: v for k, v in self._values().items() if not (v is None and k in later)}
@@ -64,6 +82,8 @@ class Settings:
         if edge_channels:  # networks that see no features of edges have no such argument
             self.info.check_edge_features(f"{edge_channels} columns")
             given["edge_channels"] = edge_channels
+        if make.needs_num_nodes():  # the others work on graphs of all sizes
+            given["num_nodes"] = self.info.check_num_nodes(num_nodes)
         network = make(in_channels, out_channels=out_channels, **given, **self.info.fixed)
         if not self.info.train_maps:
             for learner in network.map_learners():
@@ -101,7 +121,8 @@ class ModelInfo:
         defaults: settings with another default than the network's.
         pinned: settings that are shown but cannot have another value than their default.
         train_maps: ``False`` keeps what learns maps as it was drawn.
-        inductive: a trained model can be used on another graph.
+        inductive: a trained model can be used on another graph; otherwise its network has an
+            argument ``num_nodes``, since it learns something about every node by itself.
         directed: the direction of edges means something to it, and a list that holds an edge in
             one direction only is accepted.
         graph_level: it can give outputs for whole graphs.
@@ -150,6 +171,15 @@ class ModelInfo:
             raise ValueError(
                 f"{self.name} cannot use edge features ({columns}); leave them out or choose {able}"
             )
+
+    def check_num_nodes(self, num_nodes: int | None) -> int:
+        """The number of nodes that a network must be built for."""
+        if num_nodes is None:
+            raise ValueError(
+                f"`num_nodes` must be given: {self.name} learns a row of weights for every node of "
+                "one graph; give the number of its nodes"
+            )
+        return num_nodes
 
     @cached_property
     def settings(self) -> type[Any]:

@@ -145,6 +145,13 @@ class Network(nn.Module):
         """The modules that learn restriction maps; networks without a sheaf have none."""
         return []
 
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """Parameters (``"params"``) with an ``"lr"`` or a ``"weight_decay"`` of their own.
+
+        In the form that optimisers take; all other parameters are trained as the recipe says.
+        """
+        return []
+
     def reset_parameters(self) -> None:
         """Draw all parameters anew."""
         reset_children(self)
@@ -217,6 +224,11 @@ class Network(nn.Module):
     def can_have_edge_channels(cls) -> bool:
         """Whether a network of this class can be built for edges with features."""
         return "edge_channels" in inspect.signature(cls.__init__).parameters
+
+    @classmethod
+    def needs_num_nodes(cls) -> bool:
+        """Whether a network of this class is built for one graph, whose nodes it knows by place."""
+        return "num_nodes" in inspect.signature(cls.__init__).parameters
 
     def _check_fit(self, x: Tensor, graph: Graph) -> None:
         weight = next(self.parameters())

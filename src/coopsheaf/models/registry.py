@@ -27,6 +27,9 @@ FAMILIES = (
     "coopsheaf.zoo.bunn",
     "coopsheaf.zoo.cognn",
     "coopsheaf.zoo.match",
+    "coopsheaf.zoo.gcnii",
+    "coopsheaf.zoo.gprgnn",
+    "coopsheaf.zoo.fagcn",
     "coopsheaf.zoo.ggcn",
 )
 
@@ -97,6 +100,7 @@ def make_model(
     *,
     graph_level: bool = False,
     edge_channels: int = 0,
+    num_nodes: int | None = None,
     **settings: Any,
 ) -> Network:
     """Build a model by its name::
@@ -109,10 +113,15 @@ def make_model(
         out_channels: size of the output; ``None`` gives the features of the last layer.
         graph_level: outputs for whole graphs, pooled as the setting ``pool`` says.
         edge_channels: size of the features of edges, for models that use them.
+        num_nodes: number of nodes of the graph, for models that belong to one graph.
         settings: as in a recipe; what is not given has the network's default.
     """
     model: Network = make_settings(name, **settings).build(
-        in_channels, out_channels, graph_level=graph_level, edge_channels=edge_channels
+        in_channels,
+        out_channels,
+        graph_level=graph_level,
+        edge_channels=edge_channels,
+        num_nodes=num_nodes,
     )
     return model
 
@@ -140,6 +149,7 @@ def register_model(
         )
     found = {"edge_weight": network.takes_edge_weight}
     found["edge_attr"] = network.can_have_edge_channels()
+    found["inductive"] = found["graph_level"] = not network.needs_num_nodes()
     about = found | about
     info = ModelInfo(name, network, description or network.__name__, **about)
     _ = info.settings  # a signature that gives no settings is an error here, not later

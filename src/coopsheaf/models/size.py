@@ -38,7 +38,12 @@ def check_sizes(settings: Settings) -> None:
 
 
 def check_parameters(
-    settings: Settings, in_channels: int, out_channels: int | None, *, copies: int = 1
+    settings: Settings,
+    in_channels: int,
+    out_channels: int | None,
+    *,
+    copies: int = 1,
+    num_nodes: int | None = None,
 ) -> None:
     """Refuse a network whose parameters do not fit into the memory of this machine.
 
@@ -46,12 +51,14 @@ def check_parameters(
         settings: of the network.
         in_channels, out_channels: sizes of its input and output.
         copies: how often its parameters will be held, at four bytes each.
+        num_nodes: of the graph, for networks that learn something about every node.
     """
     sizes = _whole_numbers(settings)
     # A bound of what one tensor holds, the input's size aside: most networks are far below.
-    if math.prod(sizes.values()) * max(sizes.values(), default=1) ** 2 <= _SMALL:
+    rows = num_nodes or 1
+    if math.prod(sizes.values()) * max(sizes.values(), default=1) ** 2 * rows <= _SMALL:
         return
-    count, have = estimate_parameters(settings, in_channels, out_channels), _memory()
+    count, have = estimate_parameters(settings, in_channels, out_channels, num_nodes), _memory()
     if 4 * copies * count > have:
         name = max(sizes, key=lambda name: sizes[name])
         number = "more parameters than PyTorch can count"
@@ -63,7 +70,9 @@ def check_parameters(
         )
 
 
-def estimate_parameters(settings: Settings, in_channels: int, out_channels: int | None) -> float:
+def estimate_parameters(
+    settings: Settings, in_channels: int, out_channels: int | None, num_nodes: int | None = None
+) -> float:
     """How many parameters a network will have; infinity if that is beyond PyTorch's numbers.
 
     Networks without memory behind them are built and counted. Deep ones are extrapolated: the count
@@ -74,7 +83,8 @@ def estimate_parameters(settings: Settings, in_channels: int, out_channels: int 
     total = 0.0
     for corner in product((_SHALLOW - 1, _SHALLOW), repeat=len(deep)):
         shallow = dict(zip(deep, corner, strict=True))
-        count = _count(dataclasses.replace(settings, **shallow), in_channels, out_channels)  # type: ignore[type-var]
+        part: Settings = dataclasses.replace(settings, **shallow)  # type: ignore[type-var]
+        count = _count(part, in_channels, out_channels, num_nodes)
         for name, depth in shallow.items():
             steps = deep[name] - (_SHALLOW - 1)
             count *= steps if depth == _SHALLOW else 1 - steps
@@ -82,13 +92,15 @@ def estimate_parameters(settings: Settings, in_channels: int, out_channels: int 
     return total if math.isfinite(total) else math.inf
 
 
-def _count(settings: Settings, in_channels: int, out_channels: int | None) -> float:
+def _count(
+    settings: Settings, in_channels: int, out_channels: int | None, num_nodes: int | None
+) -> float:
     import torch
 
     before = torch.get_rng_state()  # some networks draw on the CPU all the same
     try:
         with torch.device("meta"):
-            network = settings.make(in_channels, out_channels)
+            network = settings.make(in_channels, out_channels, num_nodes=num_nodes)
     except (OverflowError, RuntimeError, TypeError) as error:
         if "overflow" not in str(error).lower():
             raise

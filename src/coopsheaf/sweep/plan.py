@@ -174,7 +174,12 @@ def _check_networks(plan: Plan, dataset: AnyDataset) -> None:
             ends = _ends(item)
             return ends[0] if first else draw.choice(ends)
 
-        plan.point(pick).model.build(4, dataset.out_channels, graph_level=graph_level)
+        plan.point(pick).model.build(
+            4,
+            dataset.out_channels,
+            graph_level=graph_level,
+            num_nodes=getattr(dataset, "num_nodes", None),
+        )
 
     for name, item in plan.space.settings.items():
         for value in _ends(item):

@@ -45,6 +45,9 @@ class Rescaled(nn.Module):
     def map_learners(self) -> list[nn.Module]:
         return self.network.map_learners()
 
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        return self.network.parameter_groups()
+
     def forward(self, *arguments: Any, **options: Any) -> Tensor:
         return self.finish(self.network(*arguments, **options))
 
@@ -62,15 +65,21 @@ def build_network(
     task: str,
     edge_channels: int = 0,
     undirected: bool = False,
+    num_nodes: int | None = None,
 ) -> nn.Module:
     """The recipe's network for data of these sizes, with whatever parameters come.
 
-    ``undirected`` is about links: whether they have no direction.
+    ``undirected`` is about links: whether they have no direction. ``num_nodes`` is for networks
+    that belong to one graph.
     """
     # Pairs are scored from the features of the last layer.
     outputs = None if task == "link" else out_channels
     model = recipe.model.build(
-        in_channels, outputs, graph_level=graph_level, edge_channels=edge_channels
+        in_channels,
+        outputs,
+        graph_level=graph_level,
+        edge_channels=edge_channels,
+        num_nodes=num_nodes,
     )
     if task == "regression":
         model = Rescaled(model, out_channels)
@@ -93,6 +102,7 @@ def build_model(recipe: Recipe, dataset: AnyDataset) -> nn.Module:
         task=dataset.task,
         edge_channels=dataset.edge_channels,
         undirected=getattr(dataset, "undirected", False),
+        num_nodes=getattr(dataset, "num_nodes", None),  # many graphs have no such number
     )
 
 

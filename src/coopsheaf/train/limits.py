@@ -18,4 +18,5 @@ def check_memory(recipe: Recipe, dataset: AnyDataset) -> None:
     check_sizes(recipe.model)
     copies = 1 if torch.accelerator.is_available() else TRAINING_COPIES
     sizes = (dataset.num_features, dataset.out_channels)
-    check_parameters(recipe.model, *sizes, copies=copies)
+    nodes = getattr(dataset, "num_nodes", None)  # many graphs have no such number
+    check_parameters(recipe.model, *sizes, copies=copies, num_nodes=nodes)

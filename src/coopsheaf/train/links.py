@@ -112,6 +112,9 @@ class LinkNetwork(nn.Module):
     def map_learners(self) -> list[nn.Module]:
         return self.network.map_learners()
 
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        return self.network.parameter_groups()
+
     def forward(
         self,
         x: Tensor,

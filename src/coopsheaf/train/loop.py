@@ -214,7 +214,8 @@ def train_epoch(
 
 def _make_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
     kind = torch.optim.Adam if config.optimizer == "adam" else torch.optim.AdamW
-    groups: list[dict[str, Any]] = [{"params": list(model.parameters())}]
+    # Models that are not ours need not know of groups or maps.
+    own: list[dict[str, Any]] = getattr(model, "parameter_groups", list)()
     if config.map_weight_decay is not None:
         find: Any = getattr(model, "map_learners", list)
         maps = {parameter for learner in find() for parameter in learner.parameters()}
@@ -222,9 +223,13 @@ def _make_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
             raise ValueError(
                 "`map_weight_decay` needs a network that learns maps; remove it for this model"
             )
-        others = [parameter for parameter in model.parameters() if parameter not in maps]
-        own = [parameter for parameter in model.parameters() if parameter in maps]
-        groups = [{"params": others}, {"params": own, "weight_decay": config.map_weight_decay}]
+        learned = [parameter for parameter in model.parameters() if parameter in maps]
+        own = [*own, {"params": learned, "weight_decay": config.map_weight_decay}]
+    taken = {parameter for group in own for parameter in group["params"]}
+    others = [parameter for parameter in model.parameters() if parameter not in taken]
+    # A rate of one's own follows the schedule from where it begins.
+    rates = ({"own_lr": group["lr"]} if "lr" in group else {} for group in own)
+    groups = [{"params": others}, *(group | rate for group, rate in zip(own, rates, strict=True))]
     return kind(groups, lr=config.lr, weight_decay=config.weight_decay, fused=True)
 
 
@@ -258,7 +263,7 @@ def _set_learning_rate(optimizer: Optimizer, config: TrainConfig, epoch: int) ->
         done = (epoch - config.warmup) / max(1, config.epochs - config.warmup)
         factor = 0.5 * (1 + math.cos(math.pi * done))
     for group in optimizer.param_groups:
-        group["lr"] = config.lr * factor
+        group["lr"] = group.get("own_lr", config.lr) * factor
 
 
 def _is_enough(state: FitState, config: TrainConfig) -> bool:

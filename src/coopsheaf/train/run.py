@@ -64,6 +64,31 @@ class Run:
         """The metric on train, val and test at the epoch that validation chose."""
         return read_result(self.info).scores
 
+    def check_graph(self, dataset: AnyDataset) -> None:
+        """Refuse another graph than that of training, if the network belongs to that one.
+
+        Data of the same number of nodes and another checksum is another graph; data in memory has
+        no checksum, and its nodes are trusted to be the same.
+        """
+        wanted = self.info.get("num_nodes")
+        if wanted is None:
+            return
+        rule = f"{self.recipe.model_name} knows every node of the graph that it was trained on"
+        found = getattr(dataset, "num_nodes", None)
+        if found != wanted:
+            got = "many graphs" if found is None else f"a graph of {found} nodes"
+            raise CheckpointError(
+                f"{rule}, {wanted} of them, and no other; got {got}: train a model on it, or "
+                "choose an inductive one (`coopsheaf models`)"
+            )
+        known = self.info["dataset_checksum"]
+        if known and dataset.checksum and dataset.checksum != known:
+            raise CheckpointError(
+                f"{rule}, {self.info['dataset'] or 'a table'}, and no other; got other data "
+                f"({dataset.name or 'a table'}) with as many nodes: train a model on it, or "
+                "choose an inductive one (`coopsheaf models`)"
+            )
+
     def probabilities(self, logits: Tensor) -> Tensor:
         """Of ``(n, out)`` outputs; see :meth:`Task.probabilities`."""
         return self.task.probabilities(logits)
@@ -271,6 +296,9 @@ def describe(recipe: Recipe, dataset: AnyDataset, split: int, model: nn.Module) 
     """Everything about a run that is known before it starts, as plain values."""
     # Whether links have a direction decides what the network is.
     links = {"undirected": dataset.undirected} if isinstance(dataset, LinkDataset) else {}
+    # A network that belongs to one graph has the size of that graph.
+    bound = find_model(recipe.model_name).find_network().needs_num_nodes()
+    nodes = {"num_nodes": getattr(dataset, "num_nodes", 0)} if bound else {}
     return {
         "format": FORMAT,
         "model": recipe.model_name,
@@ -292,6 +320,7 @@ def describe(recipe: Recipe, dataset: AnyDataset, split: int, model: nn.Module) 
         "in_channels": dataset.num_features,
         "out_channels": dataset.out_channels,
         "edge_channels": dataset.edge_channels,
+        **nodes,
         "edge_weights": getattr(dataset, "edge_weight", None) is not None,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "threads": torch.get_num_threads(),
@@ -353,4 +382,5 @@ def _rebuild(recipe: Recipe, info: dict[str, Any]) -> nn.Module:
         task=info["task"],
         edge_channels=info.get("edge_channels", 0),  # older runs do not say: there were none
         undirected=info.get("undirected", False),
+        num_nodes=info.get("num_nodes"),
     )

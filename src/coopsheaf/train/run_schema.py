@@ -78,6 +78,7 @@ OPTIONAL: dict[str, Kind] = {
     "dataset_remark": text,
     "edge_weights": truth,
     "edge_channels": whole(high=MOST_CHANNELS),
+    "num_nodes": whole(1, MOST_CHANNELS),  # of a network that belongs to one graph
     "undirected": truth,
     "threads": whole(),
     "versions": each(text),

@@ -101,6 +101,7 @@ def read_run(
             f"`dataset` must have the {wanted} features the model was trained with; got "
             f"{dataset.num_features}"
         )
+    run.check_graph(dataset)
     run.check_edge_features(dataset)
     x = dataset.x.to(next(run.model.parameters()).dtype)
     graph = Graph(dataset.edge_index, dataset.num_nodes)

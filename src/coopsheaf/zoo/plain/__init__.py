@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from coopsheaf.zoo.plain.network import PlainGCN as PlainGCN
     from coopsheaf.zoo.plain.network import PlainMLP as PlainMLP
     from coopsheaf.zoo.plain.network import PlainSAGE as PlainSAGE
+    from coopsheaf.zoo.plain.propagation import Propagation as Propagation
 
 _NO_ORDER = {"act_first": False}
 
