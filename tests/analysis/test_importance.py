@@ -97,7 +97,7 @@ def test_parts_and_unknown_labels(numbers: tuple) -> None:
     rest = ~data.val[0]
     whole = run.model(data.x, data.edge_index).detach()
     assert known.score == pytest.approx(run.task.score(whole[rest], data.y[rest]))
-    with pytest.raises(ValueError, match=r"`part` must have labelled nodes .* val .*part='all'"):
+    with pytest.raises(ValueError, match=r"there must be labelled nodes to score; the val .*'all'"):
         column_importance(run, gaps)
 
 
@@ -122,7 +122,7 @@ def test_mistakes(numbers: tuple) -> None:
             column_importance(run, data, **options)
     one = replace(data, y=torch.zeros_like(data.y), task="binary", metric="auroc")
     binary = train(node_dataset(task="binary"))
-    with pytest.raises(ValueError, match="the auroc must be defined on the val nodes"):
+    with pytest.raises(ValueError, match="the AUROC must be defined on the val nodes"):
         column_importance(binary, one)
     graphs = graph_dataset()
     with pytest.raises(ValueError, match="`run` must predict nodes"):

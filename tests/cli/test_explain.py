@@ -74,6 +74,52 @@ def test_nodes_by_name_and_what_is_left_out(program: Program, run: Path) -> None
     assert "Drawn are 5 of " in out
 
 
+def test_the_columns_that_moved_a_prediction_are_said(program: Program, run: Path) -> None:
+    out = program.ok("explain", run, "-o", "p.html", "--explain", "p7", "p3")
+    page = data_of(Path("p.html").read_text("utf-8"))
+    first, _ = page["explanations"]
+    value = f"{first['value']:+.4g}"
+    assert f"why 'p7': the logit of young against old, wise is {value}" in out
+    assert "why 'p3': " in out
+    for header in ("whose", "column", "value", "attribution", "diffusion", "learners", "muted"):
+        assert header in out
+    own, heard = first["columns"]
+    assert (own["part"], heard["part"]) == ("own", "neighbours")
+    assert len(own["rows"]) > 1
+    for row in own["rows"]:
+        line = next(line for line in out.splitlines() if "own" in line and row["name"] in line)
+        assert f"{row['attribution']:+.4g}" in line
+        assert f"{row['muted']:+.4g}" in line
+        assert row["value"] in line
+
+
+def test_columns_that_matter_for_all_nodes(program: Program, run: Path) -> None:
+    out = program.ok("explain", run, "-o", "p.html", "--importance", "all", "--repeats", 3)
+    found = data_of(Path("p.html").read_text("utf-8"))["importance"]
+    assert f"{found['metric']} on all labelled nodes is {found['score']:.4f}; by how much" in out
+    assert "(mean and deviation of 3)" in out
+    drops = [row["drop"] for row in found["rows"]]
+    assert drops == sorted(drops, reverse=True)
+    for row in found["rows"]:
+        line = next(line for line in out.splitlines() if f" {row['name']} " in line)
+        assert f"{row['drop']:+.4f}" in line
+        assert f"{row['spread']:.4f}" in line
+    program.ok("explain", run, "-o", "q.html")
+    assert data_of(Path("q.html").read_text("utf-8"))["importance"] is None
+
+
+def test_importance_of_new_tables_needs_labels(program: Program, run: Path) -> None:
+    nodes, edges = write_tables(Path("new"), 25, seed=4, prefix="q", target=None)
+    tables = ("--nodes", nodes, "--edges", edges)
+    error = program("explain", run, "-o", "p.html", *tables, "--importance", "all").error
+    assert error == "there must be labelled nodes to score; all labelled nodes: there are none"
+    nodes, edges = write_tables(Path("labelled"), 25, seed=4, prefix="q")
+    tables = ("--nodes", nodes, "--edges", edges)
+    program.ok("explain", run, "-o", "q.html", *tables, "--importance", "all", "--repeats", 1)
+    shown = data_of(Path("q.html").read_text("utf-8"))["importance"]
+    assert shown["where"] == "all labelled nodes"
+
+
 def test_new_tables_are_read_like_the_old(program: Program, run: Path) -> None:
     nodes, edges = write_tables(Path("new"), 25, seed=4, prefix="q", target=None)
     program.ok("explain", run, "-o", "p.html", "--nodes", nodes, "--edges", edges)
@@ -124,6 +170,7 @@ def test_datasets_by_name(program: Program, monkeypatch: pytest.MonkeyPatch) -> 
         (("--hops", "-1", "--center", "p1"), "`--hops` must be an integer of at least 0; got -1"),
         (("--max-nodes", "0"), "`--max-nodes` must be an integer of at least 1; got 0"),
         (("--max-edges", "-1"), "`--max-edges` must be an integer of at least 0; got -1"),
+        (("--repeats", "0"), "`--repeats` must be an integer of at least 1; got 0"),
         (("--threshold", "0"), "`threshold` must be finite and positive; got 0.0"),
         (("--nodes", "a.csv"), "--nodes and --edges go together: a table of nodes and one of edges"),
         (("--center", "p1", "--hops", "0", "--explain", "p2"), "`explain` must hold nodes that are shown; got p2, which is not among the 1 around p1"),

@@ -9,8 +9,9 @@ Nothing here trains. The names below are loaded when they are first used.
   :func:`adjacency_bound`, :func:`average_by_hop`;
 * cooperation: :func:`read_actions`, :func:`sensitivity`, :func:`summarise_actions`,
   :func:`group_nodes`, :func:`node_homophily`;
-* explanations: :func:`explain_node`, :func:`strongest_paths`, :func:`check_explanation`; down to
-  columns: :class:`Columns`, :func:`check_columns`, :func:`mute_columns`; of all nodes together:
+* explanations: :func:`explain_node`, of a trained run :func:`explain_prediction`,
+  :func:`strongest_paths`, :func:`check_explanation`; down to columns: :class:`Columns`,
+  :func:`column_rows`, :func:`check_columns`, :func:`mute_columns`; of all nodes together:
   :func:`column_importance`; for PyG's ``Explainer``: :class:`AttributionExplainer`;
 * routing: :func:`route`, :func:`apply_route`, :func:`route_jacobian`, :func:`verify_route`;
 * over-smoothing: :func:`layer_features`, :func:`feature_energy`, :func:`energy_by_layer`,
@@ -59,6 +60,9 @@ if TYPE_CHECKING:
     from coopsheaf.analysis.explain_columns_check import mute_columns as mute_columns
     from coopsheaf.analysis.explain_paths import FlowPath as FlowPath
     from coopsheaf.analysis.explain_paths import strongest_paths as strongest_paths
+    from coopsheaf.analysis.explain_run import ColumnRow as ColumnRow
+    from coopsheaf.analysis.explain_run import column_rows as column_rows
+    from coopsheaf.analysis.explain_run import explain_prediction as explain_prediction
     from coopsheaf.analysis.hops import adjacency_bound as adjacency_bound
     from coopsheaf.analysis.hops import average_by_hop as average_by_hop
     from coopsheaf.analysis.hops import hop_distances as hop_distances

@@ -27,10 +27,12 @@ class Columns:
     Args:
         names: of the k columns.
         place: ``(F,)``, the number of the column that each feature belongs to.
+        encoder: what made the features, if known: it can say what a cell was.
     """
 
     names: tuple[str, ...]
     place: Tensor
+    encoder: FeatureEncoder | None = None
 
     def __post_init__(self) -> None:
         place, count = self.place, len(self.names)
@@ -51,7 +53,7 @@ class Columns:
         if not encoder.columns:  # every node has the constant feature 1
             return cls(encoder.feature_names, torch.zeros(1, dtype=torch.int64))
         widths = torch.tensor([column.width for column in encoder.columns])
-        return cls(encoder.names, torch.arange(len(widths)).repeat_interleave(widths))
+        return cls(encoder.names, torch.arange(len(widths)).repeat_interleave(widths), encoder)
 
     @classmethod
     def each(cls, num_features: int) -> Columns:
@@ -93,6 +95,16 @@ class Columns:
     def features(self, column: int) -> Tensor:
         """The numbers of the features of a column, ``(w,)``."""
         return (self.place == column).nonzero().squeeze(1)
+
+    def spell(self, column: int, row: Tensor) -> str:
+        """What stands in a column of a node with the features ``row (F,)``; empty if not known.
+
+        As the network sees it: what was a gap, an unknown category or a mean is that.
+        """
+        part = row[self.features(column).to(row.device)]
+        if self.encoder is not None:
+            return self.encoder.columns[column].spell(part.float().cpu().numpy())
+        return f"{float(part[0]):.4g}" if len(part) == 1 else ""
 
     def find(self, names: Sequence[str]) -> list[int]:
         """The numbers of columns that are given by name."""

@@ -29,13 +29,13 @@ from torch import Tensor
 from coopsheaf.analysis.columns import Columns
 from coopsheaf.checks import check_choice, check_int
 from coopsheaf.data.dataset import PARTS, NodeDataset
+from coopsheaf.data.metrics import METRICS
 from coopsheaf.data.pack import prepared_graph
 from coopsheaf.predictions import node_outputs
 from coopsheaf.scale.inference import infer
 from coopsheaf.train.batches import CHUNK
 from coopsheaf.train.data import run_data
 from coopsheaf.train.run import Run
-from coopsheaf.train.task import HIGHER_IS_BETTER
 
 WHERE = {part: f"the {part} nodes of the split" for part in PARTS} | {"all": "all labelled nodes"}
 
@@ -73,8 +73,13 @@ class ColumnImportance:
         return torch.sort(self.mean, descending=True, stable=True).indices.tolist()
 
     @property
+    def label(self) -> str:
+        """What people call the metric."""
+        return METRICS[self.metric].label
+
+    @property
     def header(self) -> list[str]:
-        return ["column", f"drop of {self.metric}", "±"]
+        return ["column", f"drop of {self.label}", "±"]
 
     def rows(self, count: int | None = None) -> list[list[str]]:
         """A row of text per column, the most important first, under :attr:`header`."""
@@ -124,12 +129,12 @@ def column_importance(
         assert isinstance(found.dataset, NodeDataset)
         dataset, split = found.dataset, found.split if split is None else split
     mask = _mask(dataset, 0 if split is None else split, part)
-    y, sign = dataset.y[mask], 1 if HIGHER_IS_BETTER[run.task.metric] else -1
+    y, sign = dataset.y[mask], 1 if METRICS[run.task.metric].higher else -1
     whole = run.task.score(node_outputs(run, dataset)[mask], y)
     if math.isnan(whole):
         raise ValueError(
-            f"the {run.task.metric} must be defined on {WHERE[part]} to see it fall; it is not: "
-            f"{int(mask.sum())} labelled nodes"
+            f"the {METRICS[run.task.metric].label} must be defined on {WHERE[part]} to see it "
+            f"fall; on these {int(mask.sum())} it is not"
         )
     graph, dtype = prepared_graph(dataset), next(run.model.parameters()).dtype
     inputs: dict[str, Any] = dataset.edge_inputs(dtype)
@@ -163,7 +168,7 @@ def _mask(dataset: NodeDataset, split: int, part: str) -> Tensor:
         known = known & getattr(dataset, part)[split]
     if not known.any():
         raise ValueError(
-            f"`part` must have labelled nodes to score; {WHERE[part]} has none"
-            + ("" if part == "all" else " (part='all' takes every labelled node)")
+            f"there must be labelled nodes to score; {WHERE[part]}: there are none"
+            + ("" if part == "all" else " ('all' takes every labelled node)")
         )
     return known

@@ -161,7 +161,8 @@ class Report:
 class Explain:
     """Write a page to explore a trained run: who listens, who broadcasts, what comes out, and why.
 
-    Example: `coopsheaf explain my-run -o page.html`; then open it in a browser.
+    Example: `coopsheaf explain my-run -o page.html`; then open it in a browser. `coopsheaf explain
+    my-run --explain AC-7` also says which columns moved that prediction.
     """
 
     run: Positional[Path]
@@ -169,7 +170,13 @@ class Explain:
     output: Annotated[Path | None, arg(aliases=["-o"])] = None
     """HTML file to write, one that needs no other; by default explorer.html in the run's folder."""
     explain: tuple[str, ...] = ()
-    """Nodes whose predictions are explained, by name or number."""
+    """Nodes whose predictions are explained, by name or number: which nodes, paths and columns
+    moved them."""
+    importance: Literal["val", "test", "train", "all"] | None = None
+    """Say which columns matter for all nodes together: by how much the score falls on this part of
+    the split (all: every labelled node) when a column is shuffled."""
+    repeats: int = 5
+    """How often each column is shuffled for --importance."""
     center: str | None = None
     """Show the surroundings of this node, given by name or number."""
     hops: int | None = None

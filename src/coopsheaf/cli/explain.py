@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from coopsheaf.analysis.columns import Columns
+from coopsheaf.analysis.explain_run import find_node
+from coopsheaf.analysis.importance import WHERE, ColumnImportance, column_importance
 from coopsheaf.checks import check_int
 from coopsheaf.cli import args, show
 from coopsheaf.cli.using import find_data, predicts
@@ -9,8 +12,10 @@ from coopsheaf.data import messages
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.files import write_atomically
 from coopsheaf.pages.explorer import explore
+from coopsheaf.pages.explorer.reasons import Reasons
 from coopsheaf.train.run import load_run
 
+ROWS = 30  # of importance, in the terminal
 PAGE = "explorer.html"
 
 
@@ -18,6 +23,7 @@ def explain(command: args.Explain) -> int:
     output = command.output or command.run / PAGE
     if output.exists() and not command.force:
         raise ValueError(f"{output}: exists already; use --force to overwrite it")
+    check_int("--repeats", command.repeats, minimum=1)
     check_int("--max-nodes", command.max_nodes, minimum=1)
     check_int("--max-edges", command.max_edges, minimum=0)
     if command.hops is not None:
@@ -30,15 +36,23 @@ def explain(command: args.Explain) -> int:
     with show.notice(f"reading {run.info['dataset']} ..."):
         dataset, split = find_data(run, command, labelled=True)
     assert isinstance(dataset, NodeDataset)
+    importance = None
+    if command.importance is not None:
+        line = f"shuffling {len(Columns.of_run(run)):,} columns {command.repeats} times each ..."
+        with show.notice(line):
+            importance = column_importance(
+                run, dataset, split, part=command.importance, repeats=command.repeats
+            )
     page = explore(
         run,
         dataset,
         split,
-        center=None if command.center is None else _node(dataset, command.center, "--center"),
+        center=None if command.center is None else find_node("--center", dataset, command.center),
         hops=command.hops,
         max_nodes=command.max_nodes,
         max_edges=command.max_edges,
-        explain=[_node(dataset, name, "--explain") for name in command.explain],
+        explain=[find_node("--explain", dataset, name) for name in command.explain],
+        importance=importance,
         threshold=command.threshold,
         stage=show.notice,
     )
@@ -50,19 +64,47 @@ def explain(command: args.Explain) -> int:
     )
     for note in page.notes:
         show.say(note)
+    for reasons in page.reasons:
+        _say_why(reasons, dataset)
+    if importance is not None:
+        _say_importance(importance)
     show.say(f"page: {output} ({len(content) / 1e6:.1f} MB)")
     show.say(f"open it in a browser: {output.resolve().as_uri()}")
     return 0
 
 
-def _node(dataset: NodeDataset, name: str, option: str) -> int:
-    """The number of a node that is given by name, or by number."""
-    if name in dataset.node_ids:
-        return dataset.node_ids.index(name)
-    if name.isascii() and name.isdecimal() and int(name) < dataset.num_nodes:
-        return int(name)
-    kind = "a name or a number" if dataset.node_ids else "a number"
-    raise ValueError(
-        f"{option} must be a node, {kind} from 0 to {dataset.num_nodes - 1}; got "
-        f"{messages.show(name)}"
+def _say_why(reasons: Reasons, dataset: NodeDataset) -> None:
+    """The columns that moved a prediction, a node's own and its neighbours'."""
+    node = reasons.why.node
+    name = messages.show(dataset.node_ids[node]) if dataset.node_ids else str(node)
+    show.say()
+    show.say(f"why {name}: {reasons.score} is {reasons.why.value:+.4g}")
+    rows = []
+    for part, found in reasons.columns.items():
+        for row in found:
+            parts = [part for part in (row.diffusion, row.learners) if part is not None]
+            numbers = [f"{value:+.4g}" for value in (row.attribution, *parts, row.muted)]
+            rows.append([part, _short(row.name), _short(row.value), *numbers])
+    learned = ["diffusion", "learners"] if reasons.why.diffusion is not None else []
+    if rows:
+        show.table(["whose", "column", "value", "attribution", *learned, "muted"], rows)
+    else:
+        show.say("no column moves it")
+
+
+def _say_importance(found: ColumnImportance) -> None:
+    """By how much the score falls without each column."""
+    show.say()
+    show.say(
+        f"{found.label} on {WHERE[found.part]} is {found.score:.4f}; by how much it gets worse "
+        f"when a column is shuffled (mean and deviation of {found.drops.shape[1]}):"
     )
+    rows = found.rows(ROWS)
+    show.table(found.header, [[_short(row[0]), *row[1:]] for row in rows])
+    if len(found.names) > len(rows):
+        show.say(f"and {len(found.names) - len(rows):,} more columns")
+
+
+def _short(text: str) -> str:
+    """A name or a cell in a table of the terminal: on one line, and not too long."""
+    return text if text.isprintable() and len(text) <= 40 else messages.show(text)

@@ -6,7 +6,8 @@ The page is a single HTML file that needs neither network nor server. Its parts,
   :mod:`~coopsheaf.pages.explorer.force` and :mod:`~coopsheaf.pages.explorer.layout` find
   positions;
 * :mod:`~coopsheaf.pages.explorer.neighbourhood` chooses what is shown of a large graph;
-* :mod:`~coopsheaf.pages.explorer.reading` asks the network;
+* :mod:`~coopsheaf.pages.explorer.reading` asks the network, and
+  :mod:`~coopsheaf.pages.explorer.reasons` why it says what it says of some nodes;
 * :mod:`~coopsheaf.pages.explorer.content` writes it down as plain values and arrays;
 * :mod:`~coopsheaf.pages.explorer.page` makes the file, of ``page.html``, ``style.css`` and the
   scripts in ``script/``.

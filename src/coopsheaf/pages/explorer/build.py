@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from coopsheaf.analysis.hops import check_nodes
+from coopsheaf.analysis.importance import ColumnImportance
 from coopsheaf.checks import check_int
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.pages.explorer.adjacency import adjacency
@@ -22,6 +23,7 @@ from coopsheaf.pages.explorer.neighbourhood import Selection, choose_edges, choo
 from coopsheaf.pages.explorer.packing import shorten
 from coopsheaf.pages.explorer.page import render
 from coopsheaf.pages.explorer.reading import Reading, read_run
+from coopsheaf.pages.explorer.reasons import Reasons, find_reasons
 from coopsheaf.train.data import run_data
 from coopsheaf.train.run import Run, load_run
 
@@ -42,6 +44,7 @@ class Exploration:
         layout: ``"grid"`` or ``"forces"``.
         has_actions: whether the network has any.
         notes: what was left out and why; empty if nothing was.
+        reasons: why the nodes that were to be explained got their predictions.
     """
 
     html: str
@@ -50,6 +53,7 @@ class Exploration:
     layout: str
     has_actions: bool
     notes: tuple[str, ...]
+    reasons: tuple[Reasons, ...] = ()
 
 
 def explore(
@@ -62,6 +66,7 @@ def explore(
     max_nodes: int = MAX_NODES,
     max_edges: int = MAX_EDGES,
     explain: Sequence[int] = (),
+    importance: ColumnImportance | None = None,
     threshold: float | None = None,
     stage: Stage = lambda line: nullcontext(),
 ) -> Exploration:
@@ -79,6 +84,8 @@ def explore(
         max_nodes, max_edges: draw at most so many.
         explain: nodes to explain, see :func:`~coopsheaf.analysis.explain.explain_node`. Without a
             centre, the first of them is the centre of a graph too large to be drawn whole.
+        importance: what :func:`~coopsheaf.analysis.importance.column_importance` found, to stand on
+            the page.
         threshold: of the actions, see :func:`~coopsheaf.analysis.actions.read_actions`.
         stage: called with what is about to be done; a context around doing it.
     """
@@ -124,9 +131,9 @@ def explore(
     with stage("laying out the graph ..."):
         layout = lay_out(graph, None if len(nodes) == n else nodes)
     with stage("explaining nodes ..."):
-        explanations = reading.explain(explain)
+        reasons = find_reasons(reading, explain)
     with stage("writing the page ..."):
-        html = render(compose(reading, selection, layout, explanations))
+        html = render(compose(reading, selection, layout, reasons, importance))
     return Exploration(
         html=html,
         num_nodes=len(nodes),
@@ -134,6 +141,7 @@ def explore(
         layout=layout.kind,
         has_actions=reading.actions is not None,
         notes=selection.notes,
+        reasons=tuple(reasons),
     )
 
 

@@ -11,13 +11,14 @@ from torch import Tensor
 
 from coopsheaf.analysis.action_summary import GROUPINGS, group_nodes, summarise_actions
 from coopsheaf.analysis.actions import ACTIONS, ActionReport
-from coopsheaf.analysis.explain import Explanation
+from coopsheaf.analysis.importance import ColumnImportance
 from coopsheaf.data.dataset import PARTS
 from coopsheaf.data.metrics import METRICS
 from coopsheaf.pages.explorer.layout import Layout
 from coopsheaf.pages.explorer.neighbourhood import Selection
 from coopsheaf.pages.explorer.packing import pack, pack_indices, pack_strengths, shorten
 from coopsheaf.pages.explorer.reading import Reading
+from coopsheaf.pages.explorer.reasons import Reasons, compose_importance, compose_reasons
 from coopsheaf.train.run import read_result
 
 FORMAT = 1
@@ -33,14 +34,15 @@ def compose(
     reading: Reading,
     selection: Selection,
     layout: Layout,
-    explanations: Sequence[Explanation] = (),
+    reasons: Sequence[Reasons] = (),
+    importance: ColumnImportance | None = None,
 ) -> dict[str, Any]:
     """Everything the page shows.
 
     Nodes and edges are those of the selection, numbered anew; counts, histograms and tables are
     of the whole graph.
     """
-    info = reading.run.info
+    info, names = reading.run.info, labels_of(reading)
     return {
         "format": FORMAT,
         "title": f"{info['model']} on {shorten(str(info['dataset']), _LABEL)}",
@@ -53,7 +55,8 @@ def compose(
         "groupings": _groupings(reading),
         "training": _training(reading),
         "settings": _settings(reading),
-        "explanations": [_explanation(reading, selection, each) for each in explanations],
+        "explanations": [compose_reasons(each, selection, names) for each in reasons],
+        "importance": None if importance is None else compose_importance(importance),
     }
 
 
@@ -328,50 +331,3 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return shorten(f"{value:g}" if isinstance(value, float) else str(value))
-
-
-def _explanation(reading: Reading, selection: Selection, why: Explanation) -> dict[str, Any]:
-    number = {int(node): i for i, node in enumerate(selection.nodes)}
-    names = labels_of(reading)
-    return {
-        "node": number[why.node],
-        "score": _score_name(reading, why),
-        "value": why.value,
-        "rows": [
-            {
-                "node": number.get(node, -1),
-                "name": str(node) if names is None else names[node],
-                "hops": int(why.distance[node]),
-                "attribution": float(why.attribution[node]),
-                "diffusion": None if why.diffusion is None else float(why.diffusion[node]),
-                "learners": None if why.learners is None else float(why.learners[node]),
-            }
-            for node in why.top()
-        ],
-        "attribution": pack(why.attribution[torch.from_numpy(selection.nodes)], "f4"),
-        "paths": [
-            {
-                "nodes": [number.get(node, -1) for node in path.nodes],
-                "text": path.text(names),
-                "layers": list(path.layers),
-                "strength": path.strength,
-            }
-            for path in why.paths
-        ],
-    }
-
-
-def _score_name(reading: Reading, why: Explanation) -> str:
-    """What is explained, in words."""
-    kind, names = reading.run.task.kind, reading.run.class_names
-
-    def name(k: int) -> str:
-        return shorten(names[k], _LABEL) if k < len(names) else str(k)
-
-    if kind == "regression":
-        return "the predicted value"
-    if kind == "binary":
-        return f"the logit of {name(1)} against {name(0)}"
-    if why.score.against is None:
-        return f"the logit of {name(why.score.output)}"
-    return f"the logit of {name(why.score.output)} minus that of {name(why.score.against)}"

@@ -22,6 +22,7 @@ SCRIPTS = (
     "canvas",
     "pick",
     "charts",
+    "columns",
     "details",
     "panels",
     "search",

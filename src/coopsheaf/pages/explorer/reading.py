@@ -15,7 +15,9 @@ from coopsheaf.analysis.actions import (
     flow_edges,
     read_actions,
 )
-from coopsheaf.analysis.explain import Explanation, explain_node
+from coopsheaf.analysis.columns import Columns
+from coopsheaf.analysis.explain import Explanation
+from coopsheaf.analysis.explain_run import ColumnRow, column_rows, explain_prediction
 from coopsheaf.data.dataset import PARTS, NodeDataset
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.train.run import Run
@@ -63,20 +65,20 @@ class Reading:
 
     def explain(self, nodes: Sequence[int], top: int = 10) -> list[Explanation]:
         """Why the network says what it says of some nodes."""
-        margin = self.run.task.kind == "multiclass"
-        inputs: dict[str, Any] = self.dataset.edge_inputs(self.x.dtype)
+        if not nodes:
+            return []
+        columns = Columns.of_run(self.run)
         return [
-            explain_node(
-                self.run.model,
-                self.x,
-                self.graph,
-                node,
-                margin=margin,
-                top=top,
-                **inputs,
+            explain_prediction(
+                self.run, self.dataset, node, graph=self.graph, columns=columns, top=top
             )
             for node in nodes
         ]
+
+    def columns(self, why: Explanation, part: str, count: int = 10) -> list[ColumnRow]:
+        """The columns that matter most in an explanation, and what happens without them."""
+        inputs: dict[str, Any] = self.dataset.edge_inputs(self.x.dtype)
+        return column_rows(self.run.model, self.x, self.graph, why, part, count, **inputs)
 
 
 def read_run(

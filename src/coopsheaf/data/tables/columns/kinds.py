@@ -29,11 +29,13 @@ from coopsheaf.data.tables.reading.words import MISSING, is_missing
 
 HASHED_WIDTH = 128
 WORDS_WIDTH = 256
+GAP = "(missing)"
 MAX_WIDTH = 65_536  # of a stored hashed column
 # The words for a gap that encoders knew before they stored them.
 OLD_MISSING = frozenset({"", "NA", "N/A"})
 
 _DAY = 86_400_000_000  # microseconds
+_ROUNDING = 2e-3  # days that single precision may take off a date
 _MAX_DAYS = 1.1e8  # 300,000 years, all that microseconds can count
 _CYCLES = ("weekday sin", "weekday cos", "year sin", "year cos", "clock sin", "clock cos")
 
@@ -64,6 +66,13 @@ class Column(ABC):
     @abstractmethod
     def fill(self, part: NDArray[np.float32], report: Report) -> None:
         """Write ``(rows, width)`` features of ``report.table`` in place; ``part`` is zero."""
+
+    def spell(self, part: NDArray[np.float32]) -> str:
+        """The cell that ``(width,)`` features were made of, as they tell it; empty if they do not.
+
+        A missing number in a column without any in training was set to the mean, and reads so.
+        """
+        return ""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -115,6 +124,12 @@ class NumericColumn(Column):
             part[:, 1] = absent
         else:
             report.add_imputed(self.name, absent, "0" if self.format.truths else "the mean")
+
+    def spell(self, part: NDArray[np.float32]) -> str:
+        if self.indicator and part[1]:
+            return GAP
+        value = self.mean + float(part[0]) * self.std
+        return ("yes" if value else "no") if self.format.truths else f"{value:.4g}"
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, **vars(self), "format": dict(vars(self.format))}
@@ -194,6 +209,11 @@ class TimeColumn(Column):
         else:
             report.add_imputed(self.name, ~there, "the mean")
 
+    def spell(self, part: NDArray[np.float32]) -> str:
+        if self.indicator and part[-1]:
+            return GAP
+        return spell_day(self.mean + float(part[0]) * self.std + _ROUNDING)
+
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, **vars(self)}
 
@@ -234,7 +254,7 @@ class CategoricalColumn(Column):
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        return tuple(f"{self.name}={v}" for v in (*self.categories, "(other)", "(missing)"))
+        return tuple(f"{self.name}={v}" for v in (*self.categories, "(other)", GAP))
 
     def fill(self, part: NDArray[np.float32], report: Report) -> None:
         codes, texts = report.table.columns[self.name].distinct
@@ -246,6 +266,9 @@ class CategoricalColumn(Column):
         )[codes]
         part[np.arange(len(place)), place] = 1
         report.add_unseen(self.name, np.flatnonzero(place == other))
+
+    def spell(self, part: NDArray[np.float32]) -> str:
+        return (*self.categories, "(other)", GAP)[int(part.argmax())]
 
     def to_json(self) -> dict[str, Any]:
         lists = {"categories": list(self.categories), "missing": sorted(self.missing)}
@@ -294,6 +317,9 @@ class HashedColumn(Column):
         numbers = category_hashes(texts)[:, -1]
         unseen = ~np.isin(numbers, np.frombuffer(self.seen, dtype="<u4")) & ~gap
         report.add_unseen(self.name, np.flatnonzero(unseen[codes]))
+
+    def spell(self, part: NDArray[np.float32]) -> str:
+        return GAP if part[self.size] else ""
 
     def to_json(self) -> dict[str, Any]:
         seen = base64.b64encode(self.seen).decode()

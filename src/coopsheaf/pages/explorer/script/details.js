@@ -181,6 +181,7 @@ function nodeCard(node) {
     why >= 0
       ? make("button", { type: "button", class: "small", onclick: () => explainNode(why) }, "Show why")
       : null,
+    why >= 0 ? columnTables(content.explanations[why]) : null,
     actions ? layerTable(node) : null,
     make(
       "div",

@@ -13,6 +13,7 @@ function buildPanels() {
   replace(byId("panel"), [
     section("Node", "node-section", {}, make("div", { id: "card" })),
     content.explanations.length ? section("Why", "why-section", {}, explanationsPanel()) : null,
+    content.importance ? section("Columns", "columns-section", {}, importancePanel()) : null,
     actions
       ? section("Actions by layer", "actions-section", {}, make("div", { id: "action-shares" }))
       : section("Actions", "actions-section", {}, make("p", { class: "quiet" }, content.silence)),
