@@ -67,6 +67,7 @@ SMALL: dict[str, tuple[dict[str, Any], int]] = {
     "gprgnn-lab": ({"hidden_channels": 8, "num_hops": 4}, 80),
     "fagcn": ({"hidden_channels": 8}, 109),
     "ggcn": ({"hidden_channels": 8}, 135),
+    "geom-gcn": ({"hidden_channels": 8}, 176),
 }
 
 EACH_MODEL = pytest.mark.parametrize("name", MODELS)

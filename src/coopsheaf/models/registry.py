@@ -31,6 +31,7 @@ FAMILIES = (
     "coopsheaf.zoo.gprgnn",
     "coopsheaf.zoo.fagcn",
     "coopsheaf.zoo.ggcn",
+    "coopsheaf.zoo.geom_gcn",
 )
 
 # Other packages add models with an entry point of this group: its value is a ModelInfo.
