@@ -68,6 +68,7 @@ SMALL: dict[str, tuple[dict[str, Any], int]] = {
     "fagcn": ({"hidden_channels": 8}, 109),
     "ggcn": ({"hidden_channels": 8}, 135),
     "geom-gcn": ({"hidden_channels": 8}, 176),
+    "fsgnn": ({"hidden_channels": 4, "num_layers": 2}, 114),
 }
 
 EACH_MODEL = pytest.mark.parametrize("name", MODELS)

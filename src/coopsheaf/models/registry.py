@@ -32,6 +32,7 @@ FAMILIES = (
     "coopsheaf.zoo.fagcn",
     "coopsheaf.zoo.ggcn",
     "coopsheaf.zoo.geom_gcn",
+    "coopsheaf.zoo.fsgnn",
 )
 
 # Other packages add models with an entry point of this group: its value is a ModelInfo.
