@@ -187,7 +187,7 @@ class Explain:
     """Draw at most so many edges, the strongest."""
     threshold: float | None = None
     """Strength below which a node counts as silent; by default a quarter of the root mean square
-    (CSNN), or an action is the most frequent one (CO-GNN)."""
+    of its layer, 0.25 (CSNN), or an action is the most frequent one (CO-GNN)."""
     nodes: File = None
     """Table of nodes; by default the run's own data."""
     edges: File = None
