@@ -55,7 +55,7 @@ FLOORS = [
     "analysis",
     "figures",
     "pages",
-    "estimator",
+    "estimators",
     "export",
     "cli",
 ]

@@ -14,6 +14,7 @@ EXTRAS = {
     "optuna": "sweep",
     "pymetis": "partition",
     "rdkit": "molecules",
+    "sklearn": "compare",
     "sqlalchemy": "sweep",
 }
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopsheaf.data.splits import stratified_split
+from coopsheaf.data.splits import hold_out, stratified_split
 
 
 @settings(max_examples=60, deadline=None)
@@ -85,3 +85,16 @@ def test_bad_ratios(ratios: tuple[float, float, float]) -> None:
 def test_bad_known() -> None:
     with pytest.raises(ValueError, match=r"`known` must be a boolean tensor of shape \(4,\)"):
         stratified_split(torch.zeros(4), torch.ones(4), seed=0)
+
+
+def test_a_share_of_every_stratum_is_held_out() -> None:
+    y = torch.tensor([0] * 20 + [1] * 10 + [2] * 2 + [3] + [-1] * 5)
+    known = y >= 0
+    held = hold_out(y, known, 0.2, seed=3)
+    assert [int(held[y == k].sum()) for k in (0, 1, 2, 3)] == [4, 2, 1, 0]
+    assert not held[~known].any()
+    assert torch.equal(held, hold_out(y, known, 0.2, seed=3))
+    assert not torch.equal(held, hold_out(y, known, 0.2, seed=4))
+    assert int(hold_out(y, known, 0.99, seed=0)[y == 0].sum()) == 19  # one is left to train on
+    with pytest.raises(ValueError, match="`share` must be between 0 and 1; got 1"):
+        hold_out(y, known, 1, seed=0)

@@ -37,7 +37,7 @@ def read_own(
     """The graph of the options, and what its run keeps; what was decided is said."""
     if tables.nodes is None or tables.edges is None:
         raise ValueError("--nodes and --edges go together: a table of nodes and one of edges")
-    same = {item.name for item in fields(TableOptions)} - {"split", "seed"}
+    same = {item.name for item in fields(TableOptions)} - {"split", "seed", "validation"}
     values: dict[str, Any] = {name: getattr(tables, name) for name in same}
     options = TableOptions(**values, split=tables.split_column, seed=seed)
     data = read_tables(tables.nodes, tables.edges, tables.graphs, options, reading_progress())

@@ -65,6 +65,30 @@ def stratified_split(
     return train, val, test
 
 
+def hold_out(y: Tensor, known: Tensor, share: float, *, seed: int) -> Tensor:
+    """``(n,)`` mask of a share of each stratum of the labelled nodes; the others are for training.
+
+    The strata are those of :func:`stratified_split`. One of two nodes or more gives at least one
+    and keeps at least one; a single node is kept.
+
+    Args:
+        y, known, seed: as in :func:`stratified_split`.
+        share: between 0 and 1.
+    """
+    if not 0 < share < 1:
+        raise ValueError(f"`share` must be between 0 and 1; got {share!r}")
+    generator = torch.Generator().manual_seed(seed)
+    nodes = known.nonzero().flatten().cpu()
+    strata = _strata(y.cpu()[nodes])
+    held = torch.zeros(len(known), dtype=torch.bool)
+    for stratum in range(int(strata.max()) + 1 if len(strata) else 0):
+        members = nodes[strata == stratum]
+        most = len(members) - 1
+        count = min(most, max(1, math.floor(share * len(members) + 0.5)))
+        held[members[torch.randperm(len(members), generator=generator)[:count]]] = True
+    return held.to(known.device)
+
+
 def part_sizes(size: int, ratios: tuple[float, float, float]) -> tuple[int, int, int]:
     """How many of ``size`` nodes each part gets: validation and test are rounded to the nearest
     whole number, training takes the rest, and no part is empty from three nodes on."""

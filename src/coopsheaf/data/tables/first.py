@@ -12,6 +12,7 @@ from coopsheaf.data.convert import given_masks
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.links import AnyDataset
 from coopsheaf.data.messages import show, show_list
+from coopsheaf.data.splits import hold_out
 from coopsheaf.data.tables.assemble import (
     ReadGraph,
     edge_attributes,
@@ -89,7 +90,15 @@ def _nodes(given: GivenGraph, options: TableOptions, fixed: FeatureEncoder | Non
         customary=options.unlabelled is given.unlabelled,
     )
     lonely = torch.from_numpy(read.facts.lonely) if options.isolated == "exclude" else None
-    if found is None and any(mask is not None for mask in given.masks):
+    if options.validation is not None:
+        reason = "the split is drawn; not used, and no feature unless --features names it"
+        ignored |= {name: f"column {show(name)}: {reason}" for name in found or ()}
+        found = None
+        val = hold_out(targets.y, targets.known, options.validation, seed=options.seed)
+        drawn = [mask[None] for mask in (~val, val, torch.zeros_like(val))]
+        how = f"a share of {options.validation:g} for validation (seed {options.seed})"
+        parts = parts_of_masks(table, drawn, targets, lonely, how)
+    elif found is None and any(mask is not None for mask in given.masks):
         masks = given_masks(given.masks, targets.y, targets.known, options.seed)
         parts = parts_of_masks(table, masks, targets, lonely)
     else:

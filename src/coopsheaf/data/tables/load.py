@@ -11,6 +11,7 @@ from typing import Any
 
 from coopsheaf.data.dataset import GraphDataset
 from coopsheaf.data.links import AnyDataset
+from coopsheaf.data.tables.beside import put_beside
 from coopsheaf.data.tables.columns.encoding import FeatureEncoder
 from coopsheaf.data.tables.first import read_first
 from coopsheaf.data.tables.later import read_later
@@ -77,6 +78,8 @@ def load_tables(
     duplicates: str = "keep",
     isolated: str = "keep",
     seed: int = 0,
+    validation: float | None = None,
+    y: Any = None,
     like: TableSchema | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> TableData:
@@ -123,6 +126,11 @@ def load_tables(
             features averaged.
         isolated: ``"keep"``, or ``"exclude"`` nodes without edges from all parts of the split.
         seed: of the split.
+        validation: instead of any other split: this share of the labelled nodes validates, the
+            others are for training, and none is a test.
+        y: the targets, one or a row of several for each node, in the order of ``nodes`` and instead
+            of a column: for arrays, and whoever has them apart. Split columns and masks are about
+            other targets then, and not used: ``validation`` is 0.2 if it is not given.
         like: the schema of a former call; options that it holds cannot be given beside it.
         progress: called with a table's name and the number of its rows that have been read.
 
@@ -150,9 +158,12 @@ def load_tables(
         duplicates=duplicates,
         isolated=isolated,
         seed=seed,
+        validation=validation,
     )
     if like is None:
-        return read_tables(nodes, edges, graphs, options, progress)
+        return read_tables(nodes, edges, graphs, options, progress, y=y)
+    if y is not None:
+        raise ValueError("`like` and `y` exclude each other: targets of a later table are a column")
     if options != TableOptions():
         asked = ", ".join(f"`{name}`" for name in options.to_json())
         raise ValueError(f"`like` says how tables are read; it excludes {asked}")
@@ -160,10 +171,18 @@ def load_tables(
 
 
 def read_tables(
-    nodes: Any, edges: Any, graphs: Any, options: TableOptions, progress: Progress | None = None
+    nodes: Any,
+    edges: Any,
+    graphs: Any,
+    options: TableOptions,
+    progress: Progress | None = None,
+    *,
+    y: Any = None,
 ) -> TableData:
-    """Read tables for the first time."""
+    """Read tables for the first time; their targets may be given beside them."""
     given = open_given(nodes, edges, progress)
+    if y is not None:
+        given, options = put_beside(given, options, y)
     opened = None if graphs is None else open_table(graphs, "graphs", progress)
     dataset, schema, notes = read_first(given, opened, options)
     asked = options.to_json()

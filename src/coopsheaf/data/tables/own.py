@@ -167,6 +167,8 @@ def _option(name: str, value: Any, default: Any) -> Any:
         value = default if value is None else tuple(value) if fits else value
     elif name == "seed":
         fits = isinstance(value, int) and not isinstance(value, bool)
+    elif name == "validation":
+        fits = isinstance(value, float)
     elif name == "undirected":
         fits = isinstance(value, bool)
     else:

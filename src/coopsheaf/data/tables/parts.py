@@ -169,11 +169,12 @@ def parts_of_masks(
     masks: Sequence[Tensor],
     targets: Targets,
     lonely: Tensor | None = None,
+    how: str = "the masks of the data",
 ) -> Parts:
     """Parts to train with, by three ``(splits, n)`` masks that a graph object brings along."""
     known = targets.known if lonely is None else targets.known & ~lonely
     train, val, test = (mask & known for mask in masks)
-    number, how = int(known.sum()), "the masks of the data"
+    number = int(known.sum())
     return _sound(Parts(train, val, test), targets, number, table.name, how, "correct the masks")
 
 
