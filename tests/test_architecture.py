@@ -52,10 +52,11 @@ FLOORS = [
     "predictions",
     "report",
     "sweep",
+    "compare",
     "analysis",
     "figures",
     "pages",
-    "estimators",
+    "estimator",
     "export",
     "cli",
 ]

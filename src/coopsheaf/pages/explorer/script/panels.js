@@ -149,8 +149,7 @@ function refreshActionPanels() {
 function ruleText() {
   if (actions.most_frequent_of)
     return `Shown is the most frequent action of ${actions.most_frequent_of} draws.`;
-  const least = `A node listens, or broadcasts, if its strength is at least ${number(actions.threshold)}`;
-  return actions.family === "csnn" ? `${least}, in units of the root mean square of its layer.` : `${least}.`;
+  return `A node listens, or broadcasts, if its strength is at least ${number(actions.threshold)}.`;
 }
 
 function refreshPredictions() {
