@@ -23,7 +23,7 @@ from coopsheaf.data.platonov import read_platonov
 from coopsheaf.data.synthetic import contextual_sbm
 from coopsheaf.data.tables.load import load_tables
 from coopsheaf.data.unpickle import load_object_array, load_pickle
-from coopsheaf.estimator import CSNNClassifier
+from coopsheaf.estimators import CSNNClassifier
 from coopsheaf.pages.results.page import results_page
 from coopsheaf.pages.results.run_files import find_runs
 from coopsheaf.predictions import predict

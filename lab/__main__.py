@@ -13,7 +13,7 @@ from lab import args
 
 DESCRIPTION = (
     "The paper's experiments and this repository's measuring: tables beside the published "
-    "numbers, over-squashing on trees, the noisy path, figures of the ideas."
+    "numbers, over-squashing on trees, the noisy path, figures of the ideas, closed channels."
 )
 
 
@@ -39,6 +39,10 @@ def _find(command: Any) -> Callable[[Any], int]:
         from lab.concepts.commands import figures
 
         return figures
+    if isinstance(command, args.Channels | args.Units):
+        from lab import cooperation
+
+        return cooperation.channels if isinstance(command, args.Channels) else cooperation.units
     from lab.squash import commands
 
     return commands.squash if isinstance(command, args.Squash) else commands.noisy_path

@@ -116,9 +116,50 @@ class NoisyPath:
     """Number of CPU threads."""
 
 
+@dataclass(frozen=True)
+class Channels:
+    """Do trained CSNNs close channels? Trains networks of the recipes and looks into them.
+
+    What is recorded already is skipped.
+    Example: `python -m lab channels --datasets texas wisconsin --splits 10`.
+    """
+
+    datasets: tuple[str, ...] = ("texas", "wisconsin", "chameleon", "tolokers", "minesweeper")
+    """Datasets with a recipe of csnn."""
+    splits: int = 1
+    """How many of their splits, from 0 on."""
+    epochs: int | None = None
+    """Train for no longer than this; by default as long as the recipe says."""
+    report: bool = False
+    """Only show what is recorded; train nothing."""
+    document: Path | None = None
+    """Write the tables between the markers of this Markdown file."""
+    results: Path = Path("results/channels")
+    """Folder of the records."""
+    data_dir: Path | None = None
+    """Folder to look for the files of datasets in."""
+    threads: int | None = None
+    """Number of CPU threads."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """Draw the actions of a run in the unit of each layer, beside those in one unit for all.
+
+    Example: `python -m lab units runs/mines docs/actions.svg`.
+    """
+
+    run: Positional[Path]
+    """Folder of a trained run of csnn."""
+    figure: Positional[Path]
+    """File to draw: .svg, .pdf or .png."""
+
+
 Command = (
     Annotated[Tables, tyro.conf.subcommand("tables")]
     | Annotated[Squash, tyro.conf.subcommand("squash")]
     | Annotated[NoisyPath, tyro.conf.subcommand("noisy-path")]
     | Annotated[Figures, tyro.conf.subcommand("figures")]
+    | Annotated[Channels, tyro.conf.subcommand("channels")]
+    | Annotated[Units, tyro.conf.subcommand("units")]
 )

@@ -52,11 +52,10 @@ FLOORS = [
     "predictions",
     "report",
     "sweep",
-    "compare",
     "analysis",
     "figures",
     "pages",
-    "estimator",
+    "estimators",
     "export",
     "cli",
 ]

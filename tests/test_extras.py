@@ -35,5 +35,5 @@ def test_the_extras_are_those_of_the_package() -> None:
     text = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
     declared = tomllib.loads(text)["project"]["optional-dependencies"]
     for package, extra in EXTRAS.items():
-        name = {"sklearn": "scikit-learn"}.get(package, package)
-        assert any(line.startswith(name) for line in declared[extra]), package
+        distribution = {"sklearn": "scikit-learn"}.get(package, package)
+        assert any(line.startswith(distribution) for line in declared[extra]), package

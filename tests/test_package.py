@@ -95,9 +95,9 @@ def test_the_source_holds_what_the_tests_and_readers_need(
 
 # Names to import that are not the name of what is installed.
 DISTRIBUTIONS = {
+    "torch_geometric": "torch-geometric",
     "lightning_fabric": "lightning-fabric",
     "sklearn": "scikit-learn",
-    "torch_geometric": "torch-geometric",
 }
 
 

@@ -12,8 +12,11 @@ from coopsheaf.lazy import attach
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from coopsheaf.estimator import CSNNClassifier as CSNNClassifier
-    from coopsheaf.estimator import CSNNRegressor as CSNNRegressor
+    from coopsheaf.estimators.bound import with_graph as with_graph
+    from coopsheaf.estimators.graph import CSNNClassifier as CSNNClassifier
+    from coopsheaf.estimators.graph import CSNNRegressor as CSNNRegressor
+    from coopsheaf.estimators.graph import GraphClassifier as GraphClassifier
+    from coopsheaf.estimators.graph import GraphRegressor as GraphRegressor
     from coopsheaf.models.csnn import CSNN as CSNN
     from coopsheaf.models.registry import list_models as list_models
     from coopsheaf.models.registry import make_model as make_model

@@ -49,6 +49,21 @@ def from_mapping(kind: type[C], values: Mapping[str, Any], where: str) -> C:
         raise ConfigError(f"{where}: {error}") from None
 
 
+def change(config: C, values: Mapping[str, Any], where: str) -> C:
+    """A configuration with other values, given as Python has them; numbers of NumPy are numbers."""
+    hints = field_types(type(config))
+    arguments = {}
+    for key, value in values.items():
+        if key not in hints:
+            raise ConfigError(f"{where}: unknown setting {key!r}{_suggest(key, hints)}")
+        plain = value.item() if hasattr(value, "dtype") and hasattr(value, "item") else value
+        arguments[key] = _convert(hints[key], plain, f"{where}: `{key}`")
+    try:
+        return dataclasses.replace(config, **arguments)  # type: ignore[type-var]
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
 def to_mapping(config: Any) -> dict[str, Any]:
     """Plain values, nested as the configuration is; ``None`` is left out (TOML has none)."""
     out = {}

@@ -16,7 +16,6 @@ EXTRAS = {
     "rdkit": "molecules",
     "sklearn": "compare",
     "sqlalchemy": "sweep",
-    "threadpoolctl": "compare",
 }
 
 

@@ -96,6 +96,19 @@ def or_null(inner: Kind) -> Kind:
     return find
 
 
+def either(*kinds: Kind) -> Kind:
+    """A value of one of several kinds."""
+
+    def find(value: Any) -> Fault | None:
+        faults = [kind(value) for kind in kinds]
+        if None in faults:
+            return None
+        rules = (fault.rule for fault in faults if fault is not None)
+        return Fault("", " or ".join(rules), value)
+
+    return find
+
+
 def many(inner: Kind, *, most: int | None = None) -> Kind:
     """A list of values of one kind."""
 
@@ -177,8 +190,8 @@ def of_hint(hint: Any) -> Kind:
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         kinds = [of_hint(part) for part in inner if part is not type(None)]
-        assert len(kinds) == 1, hint
-        return or_null(kinds[0]) if type(None) in inner else kinds[0]
+        found = kinds[0] if len(kinds) == 1 else either(*kinds)
+        return or_null(found) if type(None) in inner else found
     if origin is dict:
         return each(of_hint(inner[1]))
     if origin in (list, tuple):

@@ -86,23 +86,6 @@ def test_zero_maps_are_zero_strengths_and_zero_flows(
     assert (layer.flow >= 0).all()
 
 
-@EACH_SEMANTICS
-@settings(deadline=None, max_examples=30)
-@given(graph=graphs(), seed=st.integers(0, 10**6))
-def test_no_edge_carries_more_than_its_ends_give(graph: Graph, seed: int, semantics: str) -> None:
-    """f² ≤ listening² broadcasting² / (edges in × edges out): the unit c cancels."""
-    n = graph.num_nodes
-    scale = 10 ** (2 * torch.rand(2, n, generator=generator(seed)).double() - 1)
-    report = read_actions(scaled(*scale, semantics=semantics), features(n), graph)
-    layer = report.layers[0]
-    start, end = flow_edges(report, graph)
-    others = start != end
-    come = torch.bincount(end[others], minlength=n)[end[others]]
-    go = torch.bincount(start[others], minlength=n)[start[others]]
-    bound = layer.listening[end[others]] * layer.broadcasting[start[others]] / (come * go).sqrt()
-    assert (layer.flow[others] <= bound * (1 + 1e-12)).all()
-
-
 # Zero a map, and see what goes.
 
 
@@ -166,12 +149,6 @@ def test_a_few_broadcasters_among_many_are_found() -> None:
     assert torch.equal(report.layers[0].action, want)
 
 
-def test_a_layer_in_which_nothing_is_said_is_compared_with_the_others() -> None:
-    loud, low = maps_of([1.0] * 8), maps_of([1e-3] * 8, seed=3)
-    report = read_actions(fixed([(loud, loud), (low, low)]), features(8), ring(8))
-    assert report.counts.tolist() == [[8, 0, 0, 0], [0, 0, 0, 8]]
-
-
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10**6))
 def test_the_silent_carry_a_sixteenth_at_most(seed: int) -> None:
@@ -180,12 +157,12 @@ def test_the_silent_carry_a_sixteenth_at_most(seed: int) -> None:
         scale = 10 ** (4 * torch.rand(2, N, generator=generator(seed + k)).double() - 3)
         layers.append((maps_of(scale[0]), maps_of(scale[1], seed=1)))
     report = read_actions(fixed(layers), features(N), EDGES)
-    listening = torch.stack([layer.listening for layer in report.layers])
-    broadcasting = torch.stack([layer.broadcasting for layer in report.layers])
-    for strength in (listening, broadcasting):
-        square = strength.square()
-        assert square[strength < report.threshold].sum() <= square.sum() / 16 * (1 + 1e-9)
-        assert_close(report.threshold, float(square.mean().sqrt()) / 4)  # one unit for both
+    assert report.threshold == 0.25
+    for layer in report.layers:
+        for strength in (layer.listening, layer.broadcasting):
+            square = strength.square()
+            assert square[strength < report.threshold].sum() <= square.sum() / 16 * (1 + 1e-9)
+            assert_close(float(square.mean()), 1.0)  # the unit of the layer
 
 
 @pytest.mark.parametrize("edges", [torch.empty(2, 0, dtype=torch.int64), torch.tensor([[1], [1]])])

@@ -8,7 +8,7 @@ Nothing here trains. The names below are loaded when they are first used.
 * distances and the classical bound: :func:`hop_distances`, :func:`shortest_path`,
   :func:`adjacency_bound`, :func:`average_by_hop`;
 * cooperation: :func:`read_actions`, :func:`sensitivity`, :func:`summarise_actions`,
-  :func:`group_nodes`, :func:`node_homophily`;
+  :func:`group_nodes`, :func:`node_homophily`; :func:`closed_channels`, :func:`silenced`;
 * explanations: :func:`explain_node`, of a trained run :func:`explain_prediction`,
   :func:`strongest_paths`, :func:`check_explanation`; down to columns: :class:`Columns`,
   :func:`column_rows`, :func:`check_columns`, :func:`mute_columns`; of all nodes together:
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from coopsheaf.analysis.actions import flow_edges as flow_edges
     from coopsheaf.analysis.actions import read_actions as read_actions
     from coopsheaf.analysis.actions import sensitivity as sensitivity
+    from coopsheaf.analysis.channels import LayerChannels as LayerChannels
+    from coopsheaf.analysis.channels import closed_channels as closed_channels
+    from coopsheaf.analysis.channels import silenced as silenced
     from coopsheaf.analysis.columns import Columns as Columns
     from coopsheaf.analysis.energy import EnergyProfile as EnergyProfile
     from coopsheaf.analysis.energy import compare_energy as compare_energy

@@ -1,26 +1,22 @@
 r"""Who listens and who broadcasts: the actions of the nodes of a CSNN or a CO-GNN.
 
 **CSNN.** The learned maps :math:`S_i = s_i Q_i` and :math:`T_i = t_i R_i` act through the operator
-of their layer, which normalises them. Its walks over one edge j → i alone have the norm
-:math:`f_e = w_e \langle u_i, v_j \rangle`, the *flow* (:mod:`coopsheaf.analysis.passes` derives it
-and the 2-vectors u and v). The *effective strengths* belong to one node each,
+of their layer, which normalises them. What one edge j → i alone carries has the norm :math:`f_e =
+w_e \langle u_i, v_j \rangle`, the *flow* (:mod:`coopsheaf.analysis.passes` derives it and the
+2-vectors u and v). The *effective strengths* of a node, **listening** and **broadcasting**, say
+what would flow into it, and out of it, if its neighbours were the layer's average: root mean
+squares over all nodes at the other end, in units of that over all pairs of the same layer. Only
+products of giving and taking are carried, and they are formed within a layer; so the unit, and with
+it the threshold, belongs to a layer. :mod:`coopsheaf.analysis.strengths` has the derivation. Where
+a map is zero the strength is exactly 0, and so are all flows in or out.
 
-.. math::
-    \text{listening}_i = c \, \|u_i\| \Bigl(\sum_{j \to i,\, j \ne i} w_e\Bigr)^{1/2}, \qquad
-    \text{broadcasting}_j = c^{-1} \|v_j\| \Bigl(\sum_{j \to i,\, i \ne j} w_e\Bigr)^{1/2} :
+A node *listens* if its strength is at least the threshold, likewise for broadcasting.
 
-what would come in if all neighbours broadcast with unit strength, and what would go out if all
-listened so. They do not depend on what the neighbours really do. Both are exactly 0 without such
-an edge, listening where :math:`T_i = 0` and broadcasting where :math:`S_j = 0`, and then all flows
-in or out are exactly 0 too. Only products of the two are ever carried, so that c is a free unit;
-it is chosen such that both have the same root mean square over all nodes (that have edges) and
-layers. A node *listens* if its strength is at least the threshold, likewise for broadcasting.
-
-**The threshold** is a quarter of that root mean square unless it is given. All nodes called silent
-then carry together at most 1/16 of the squared strength, however few the others are: a median
-would miss a network in which most nodes are silent, and a search for two groups would find them
-where there is one. Nodes that are all alike are all STANDARD. :func:`sensitivity` says what other
-thresholds give.
+**The threshold** is a quarter unless it is given: of the layer's root mean square, which is 1. All
+nodes called silent then carry together at most 1/16 of the squared strength of their layer, however
+few the others are: a median would miss a network in which most nodes are silent, and a search for
+two groups would find them where there is one. Nodes that are all alike are all STANDARD.
+:func:`sensitivity` says what other thresholds give.
 
 **CO-GNN.** Actions are drawn: the numbers are shares of seeded draws. Flow is the mean over draws
 of the coefficient with which a layer carries an edge: 0 when closed; when open the edge weight
@@ -40,6 +36,7 @@ from torch import Tensor, nn
 from coopsheaf.analysis.drawn_actions import draw_actions, most_frequent
 from coopsheaf.analysis.passes import LayerPasses, read_passes
 from coopsheaf.analysis.probing import evaluating
+from coopsheaf.analysis.strengths import read_strengths, sum_at
 from coopsheaf.checks import check_int
 from coopsheaf.models.csnn import CSNN
 from coopsheaf.models.network import Network
@@ -66,12 +63,14 @@ class LayerActions:
     Args:
         source_scale: ``(n,)``, CSNN: s; CO-GNN: share of draws in which the node broadcasts.
         target_scale: ``(n,)``, CSNN: t; CO-GNN: share of draws in which the node listens.
-        broadcasting: ``(n,)``, effective strength.
-        listening: ``(n,)``, effective strength.
+        broadcasting: ``(n,)``, effective strength; CSNN: in units of the layer's root mean square.
+        listening: ``(n,)``, likewise.
         action: ``(n,)`` integers, indices into :data:`ACTIONS`.
         flow: ``(m,)``, how strongly an edge carries, not negative.
         from_identity: ``(m,)``, in [0, 1]: the Frobenius distance of :math:`R_i^\\top Q_j` to the
             nearer of +I and -I over its largest value, :math:`\\sqrt{2d}`; ``None`` for CO-GNN.
+        typical_flow: ``(m,)``, the flow that an edge would have between two nodes of the layer's
+            root mean square strength, 0 for loops; ``None`` for CO-GNN.
     """
 
     source_scale: Tensor
@@ -81,6 +80,7 @@ class LayerActions:
     action: Tensor
     flow: Tensor
     from_identity: Tensor | None
+    typical_flow: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,8 @@ class ActionReport:
 
     Args:
         family: ``"csnn"`` or ``"cognn"``.
-        threshold: the effective strength below which a node does not listen or broadcast.
+        threshold: the effective strength below which a node does not listen or broadcast, in every
+            layer in the unit of that layer.
         layers: one entry per layer.
         direction: ``"source_to_target"`` if ``flow`` is carried along the edges, and
             ``"target_to_source"`` if against them, as the released semantics of CSNN does.
@@ -139,8 +140,8 @@ def read_actions(
         x: ``(n, in_channels)``.
         edge_index: ``(2, m)``, or a :class:`~coopsheaf.Graph`.
         threshold: of the effective strengths, positive; by default a quarter of their root mean
-            square. For CO-GNN, of the shares of draws; by default an action is the most frequent
-            of the four.
+            square in the layer, 0.25. For CO-GNN, of the shares of draws; by default an action is
+            the most frequent of the four.
         draws: of the actions of a CO-GNN; a CSNN does not draw.
         seed: of the draws.
         inputs: ``batch``, ``batch_size``, ``pe``, ``edge_weight`` or ``edge_attr``, as the network
@@ -229,38 +230,25 @@ def _read_csnn(
     network: CSNN, x: Tensor, graph: Graph, threshold: float | None, inputs: dict[str, Any]
 ) -> ActionReport:
     maps, passes = layer_passes(network, x, graph, inputs)
-    across = passes[0].graph  # from broadcaster to listener
-    weight = passes[0].weight * (across.source != across.target)  # to hear oneself is no listening
-    come = _sum_at(across.target, weight, across.num_nodes)
-    go = _sum_at(across.source, weight, across.num_nodes)
-    listening = torch.stack([come.sqrt() * layer.listener.norm(dim=0) for layer in passes])
-    broadcasting = torch.stack([go.sqrt() * layer.broadcaster.norm(dim=0) for layer in passes])
-    if not (listening.isfinite().all() and broadcasting.isfinite().all()):
-        raise ValueError("`model` must have finite maps on `x`; got some that are not")
-    heard, said = _rms(listening[:, come > 0]), _rms(broadcasting[:, go > 0])
-    unit = math.sqrt(said / heard) if heard * said > 0 else 1.0
-    listening, broadcasting = unit * listening, broadcasting / unit
-    if threshold is None:
-        # If nothing flows at all, any threshold tells zero from the rest.
-        common = math.sqrt(heard * said) or max(heard, said) or 1.0
-        threshold = SHARE * common
-    layers = tuple(
-        LayerActions(
-            source_scale=source.scale.detach().double().cpu(),
-            target_scale=target.scale.detach().double().cpu(),
-            broadcasting=says,
-            listening=hears,
-            action=choose_actions(hears, says, threshold),
-            flow=layer.flow,
-            from_identity=_from_identity(source.orthogonal, target.orthogonal, across),
+    threshold = SHARE if threshold is None else threshold
+    layers = []
+    for (source, target), layer in zip(maps, passes, strict=True):
+        strengths = read_strengths(layer)
+        layers.append(
+            LayerActions(
+                source_scale=source.scale.detach().double().cpu(),
+                target_scale=target.scale.detach().double().cpu(),
+                broadcasting=strengths.broadcasting,
+                listening=strengths.listening,
+                action=choose_actions(strengths.listening, strengths.broadcasting, threshold),
+                flow=layer.flow,
+                from_identity=_from_identity(source.orthogonal, target.orthogonal, layer.graph),
+                typical_flow=strengths.typical_flow,
+            )
         )
-        for (source, target), layer, hears, says in zip(
-            maps, passes, listening, broadcasting, strict=True
-        )
-    )
     forwards = network.semantics == "paper"
     direction = "source_to_target" if forwards else "target_to_source"
-    return ActionReport("csnn", threshold, layers, direction)
+    return ActionReport("csnn", threshold, tuple(layers), direction)
 
 
 def _from_identity(source: Tensor, target: Tensor, across: Graph) -> Tensor:
@@ -286,8 +274,8 @@ def _read_cognn(
     counts, flow = draw_actions(network, x, graph, draws, seed, inputs)
     here = graph.to("cpu")
     others = (here.source != here.target).double()
-    hears = _sum_at(here.target, others, here.num_nodes) > 0
-    heard = _sum_at(here.source, others, here.num_nodes) > 0
+    hears = sum_at(here.target, others, here.num_nodes) > 0
+    heard = sum_at(here.source, others, here.num_nodes) > 0
     layers = []
     for count, carried in zip(counts, flow, strict=True):
         # In the order of ACTIONS: standard and listen listen, standard and propagate broadcast.
@@ -309,14 +297,6 @@ def _read_cognn(
             )
         )
     return ActionReport("cognn", HALF if threshold is None else threshold, tuple(layers))
-
-
-def _sum_at(ends: Tensor, values: Tensor, num_nodes: int) -> Tensor:
-    return values.new_zeros(num_nodes).index_add(0, ends, values)
-
-
-def _rms(values: Tensor) -> float:
-    return float(values.square().mean().sqrt()) if values.numel() else 0.0
 
 
 def _check_threshold(argument: str, value: float) -> float:

@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 import tyro
 from tyro.conf import Positional, arg
 
-from coopsheaf.cli.compare_args import Compare as Compare
 from coopsheaf.cli.shared_args import METRIC_HELP, File
 from coopsheaf.cli.shared_args import Set as Set
 from coopsheaf.cli.shared_args import Tables as Tables
@@ -188,7 +187,7 @@ class Explain:
     """Draw at most so many edges, the strongest."""
     threshold: float | None = None
     """Strength below which a node counts as silent; by default a quarter of the root mean square
-    (CSNN), or an action is the most frequent one (CO-GNN)."""
+    of its layer, 0.25 (CSNN), or an action is the most frequent one (CO-GNN)."""
     nodes: File = None
     """Table of nodes; by default the run's own data."""
     edges: File = None
@@ -341,7 +340,6 @@ Command = (
     | Annotated[Predict, tyro.conf.subcommand("predict")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
     | Annotated[Sweep, tyro.conf.subcommand("sweep")]
-    | Annotated[Compare, tyro.conf.subcommand("compare")]
     | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Explain, tyro.conf.subcommand("explain")]
     | Annotated[Export, tyro.conf.subcommand("export")]

@@ -125,6 +125,7 @@ class NodeDataset:
         remark: what a table must say beside the numbers, such as "substitute features".
         edge_attr: ``(m, k)`` features of the edges, finite; for networks that can use them.
         edge_names: names of the k columns of ``edge_attr``, or none.
+        sample_weight: ``(n,)``, how much each training node counts in the loss; not negative.
     """
 
     name: str
@@ -144,10 +145,16 @@ class NodeDataset:
     remark: str = ""
     edge_attr: Tensor | None = None
     edge_names: tuple[str, ...] = ()
+    sample_weight: Tensor | None = None
 
     def __post_init__(self) -> None:
         check_choice("task", self.task, TASKS)
         check_choice("metric", self.metric, METRICS)
+        if self.sample_weight is not None:
+            check_shape("sample_weight", self.sample_weight, f"({self.num_nodes},)", (len(self.x),))
+            check_finite("sample_weight", self.sample_weight)
+            if bool((self.sample_weight < 0).any()):
+                raise ValueError("`sample_weight` must not be negative; some are")
         _check_edge_attr("edge_attr", self.edge_attr, self.num_edges)
         if self.edge_names and len(self.edge_names) != self.edge_channels:
             raise ValueError(

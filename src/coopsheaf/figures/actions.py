@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ACTION_COLOURS = ("#009E73", "#0072B2", "#E69F00", "#CC79A7")
 """One colour per action; hatches and dashes tell them apart without colour."""
 
-_HATCHES = ("", "////", "....", "xxxx")
+ACTION_HATCHES = ("", "////", "....", "xxxx")
 _DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)))
 _BINS = 40
 _WIDE = 30.0  # scales that differ by more than this are shown by their logarithms
@@ -45,7 +45,7 @@ def composition_figure(report: ActionReport, *, title: str | None = None) -> Fig
             left=start.tolist(),
             height=0.72,
             color=ACTION_COLOURS[k],
-            hatch=_HATCHES[k],
+            hatch=ACTION_HATCHES[k],
             edgecolor="white",
             linewidth=0.8,
             label=action.upper(),
@@ -104,7 +104,9 @@ def scales_figure(report: ActionReport, *, title: str | None = None) -> Figure:
                 axes.set_ylabel(f"layer {row + 1}\nnodes", fontsize=8)
     first = "share of draws" if drawn else "scale of the map"
     for axes, text in zip(
-        grid[-1], (first, "effective strength (dashed: threshold)"), strict=False
+        grid[-1],
+        (first, "effective strength, layer's r.m.s. = 1 (dashed: threshold)"),
+        strict=False,
     ):
         axes.set_xlabel(text, fontsize=9)
     legend_above(figure, grid[0, 0], title)

@@ -21,8 +21,11 @@ class Feed(Protocol):
     one_pass: bool
     """Whether outputs of one part of the split cost as much as those of all."""
 
-    def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Logits and targets of each training step, computed with ``model``."""
+    def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, ...]]:
+        """Logits and targets of each training step, computed with ``model``.
+
+        Weights of the samples, if there are any, come third.
+        """
         ...
 
     def outputs(
@@ -63,12 +66,15 @@ class NodeFeed:
         # Positions, not masks: indexing with a mask would wait for the device in every step.
         self.index = {part: nodes.to(device) for part, nodes in dataset.positions(split).items()}
         self.y = {part: y[index] for part, index in self.index.items()}
+        weight = dataset.sample_weight
+        train = self.index["train"]
+        self.weight = () if weight is None else (weight.to(device, dtype)[train],)
 
     def forward(self, model: nn.Module) -> Tensor:
         return model(self.x, self.graph, **self.edge_inputs)
 
-    def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        yield self.forward(model)[self.index["train"]], self.y["train"]
+    def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, ...]]:
+        yield self.forward(model)[self.index["train"]], self.y["train"], *self.weight
 
     def outputs(
         self, model: nn.Module, parts: Sequence[str] = PARTS

@@ -26,6 +26,7 @@ from coopsheaf.train.feed import Feed
 from coopsheaf.train.patience import out_of_patience, remember_loss
 from coopsheaf.train.run_info import CheckpointError
 from coopsheaf.train.run_schema import check_state
+from coopsheaf.train.sample_weights import weighted_loss
 from coopsheaf.train.state_checks import check_moments, check_same_shapes
 from coopsheaf.train.tally import Tally
 from coopsheaf.train.task import HIGHER_IS_BETTER, Task
@@ -194,11 +195,15 @@ def train_epoch(
     """The steps of one epoch; returns the mean loss over the samples of all processes."""
     model.train()
     tally = Tally(epoch, config)
-    for logits, y in feed.steps(model, epoch):
-        mass = task.mass(y, weight)
-        # Without samples of its own a process still takes part: others have some.
-        some = isinstance(mass, Tensor) or mass > 0
-        loss = task.loss(logits, y, weight) if some else logits.sum() * 0
+    for logits, y, *samples in feed.steps(model, epoch):
+        mass: Tensor | float
+        if samples:
+            loss, mass = weighted_loss(task, logits, y, weight, *samples)
+        else:
+            mass = task.mass(y, weight)
+            # Without samples of its own a process still takes part: others have some.
+            some = isinstance(mass, Tensor) or mass > 0
+            loss = task.loss(logits, y, weight) if some else logits.sum() * 0
         optimizer.zero_grad(set_to_none=True)
         world.fabric.backward(world.balance(loss, mass))
         tally.look_at(model)

@@ -55,6 +55,11 @@ def make_feed(
                 "`batch.kind` 'neighbours' samples edges in one direction, which "
                 f"{recipe.model_name!r} does not take; choose 'clusters', 'nodes' or 'ranges'"
             )
+        if dataset.sample_weight is not None:
+            raise ValueError(
+                "`sample_weight` goes with steps on the whole graph; leave `batch.kind` out, got "
+                f"{recipe.batch.kind!r}"
+            )
         make: Any = import_module(BATCH_FEEDS).make_batch_feed
         feed: Feed = make(
             dataset,

@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coopsheaf.checks import did_you_mean
 from coopsheaf.data.dataset import GraphDataset
 from coopsheaf.data.links import AnyDataset
+from coopsheaf.data.tables.beside import put_beside
 from coopsheaf.data.tables.columns.encoding import FeatureEncoder
-from coopsheaf.data.tables.first import Masks, read_first
+from coopsheaf.data.tables.first import read_first
 from coopsheaf.data.tables.later import read_later
-from coopsheaf.data.tables.options import SEVERAL, TableOptions
+from coopsheaf.data.tables.options import TableOptions
 from coopsheaf.data.tables.reading.given import open_given
 from coopsheaf.data.tables.reading.inputs import OpenTable, Progress, open_table
 from coopsheaf.data.tables.schema import TableSchema
@@ -78,6 +78,8 @@ def load_tables(
     duplicates: str = "keep",
     isolated: str = "keep",
     seed: int = 0,
+    validation: float | None = None,
+    y: Any = None,
     like: TableSchema | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> TableData:
@@ -124,56 +126,48 @@ def load_tables(
             features averaged.
         isolated: ``"keep"``, or ``"exclude"`` nodes without edges from all parts of the split.
         seed: of the split.
+        validation: instead of any other split: this share of the labelled nodes validates, the
+            others are for training, and none is a test.
+        y: the targets, one or a row of several for each node, in the order of ``nodes`` and instead
+            of a column: for arrays, and whoever has them apart. Split columns and masks are about
+            other targets then, and not used: ``validation`` is 0.2 if it is not given.
         like: the schema of a former call; options that it holds cannot be given beside it.
         progress: called with a table's name and the number of its rows that have been read.
 
     Raises:
         DataError: one line that names the file, the line or column, and the rule.
     """
-    options = table_options(
-        target=target,
+    options = TableOptions(
+        target=_names(target),
         id=id,
-        features=features,
-        drop=drop,
-        categorical=categorical,
-        text=text,
+        features=None if features is None else _names(features),
+        drop=_names(drop),
+        categorical=_names(categorical),
+        text=_names(text),
         split=split,
         source=source,
         edge_target=edge_target,
         weight=weight,
-        edge_features=edge_features,
+        edge_features=_names(edge_features),
         time=time,
         graph=graph,
         task=task,
-        unlabelled=unlabelled,
+        unlabelled=None if unlabelled is None else _names(unlabelled),
         undirected=undirected,
         self_loops=self_loops,
         duplicates=duplicates,
         isolated=isolated,
         seed=seed,
+        validation=validation,
     )
     if like is None:
-        return read_tables(nodes, edges, graphs, options, progress)
+        return read_tables(nodes, edges, graphs, options, progress, y=y)
+    if y is not None:
+        raise ValueError("`like` and `y` exclude each other: targets of a later table are a column")
     if options != TableOptions():
         asked = ", ".join(f"`{name}`" for name in options.to_json())
         raise ValueError(f"`like` says how tables are read; it excludes {asked}")
     return read_tables_like(nodes, edges, graphs, like, progress=progress)
-
-
-def table_options(**given: Any) -> TableOptions:
-    """Options of :func:`load_tables` as they are kept: names of columns as tuples of texts."""
-    known = [item.name for item in fields(TableOptions)]
-    for name in given:
-        if name not in known:
-            hint = did_you_mean(name, known)
-            raise ValueError(f"unknown option {name!r}{hint}; there are {', '.join(known)}")
-    values: dict[str, Any] = {
-        name: _names(value) if name in SEVERAL and value is not None else value
-        for name, value in given.items()
-    }
-    if values.get("target", ()) is None:
-        values["target"] = ()
-    return TableOptions(**values)
 
 
 def read_tables(
@@ -183,12 +177,14 @@ def read_tables(
     options: TableOptions,
     progress: Progress | None = None,
     *,
-    masks: Masks | None = None,
+    y: Any = None,
 ) -> TableData:
-    """Read tables for the first time; ``masks`` say the split instead of the tables."""
+    """Read tables for the first time; their targets may be given beside them."""
     given = open_given(nodes, edges, progress)
+    if y is not None:
+        given, options = put_beside(given, options, y)
     opened = None if graphs is None else open_table(graphs, "graphs", progress)
-    dataset, schema, notes = read_first(given, opened, options, masks=masks)
+    dataset, schema, notes = read_first(given, opened, options)
     asked = options.to_json()
     tables = schema.to_json() | _files(given.nodes, given.edges, opened) | {"options": asked}
     kept = {"encoder": schema.encoder.to_json(), "tables": tables}

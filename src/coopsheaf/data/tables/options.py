@@ -22,8 +22,6 @@ DUPLICATES = {
 }
 ISOLATED = {"keep": "as they are", "exclude": "in no part of the split"}
 
-# Options that may name several columns or labels.
-SEVERAL = ("target", "features", "drop", "categorical", "text", "edge_features", "unlabelled")
 EDGE_OPTIONS = ("duplicates", "self_loops", "isolated")
 
 
@@ -51,6 +49,7 @@ class TableOptions:
     duplicates: str = "keep"
     isolated: str = "keep"
     seed: int = 0
+    validation: float | None = None
 
     def __post_init__(self) -> None:
         if self.task is not None:
@@ -59,6 +58,9 @@ class TableOptions:
         check_choice("duplicates", self.duplicates, DUPLICATES)
         check_choice("isolated", self.isolated, ISOLATED)
         check_int("seed", self.seed, minimum=0)
+        share = self.validation
+        if share is not None and (isinstance(share, bool) or not 0 < share < 1):
+            raise ValueError(f"`validation` must be a share between 0 and 1; got {share!r}")
         if self.time is not None and self.task != "link":
             raise ValueError("`time` orders edges to predict and goes with the task link alone")
 

@@ -149,7 +149,8 @@ function refreshActionPanels() {
 function ruleText() {
   if (actions.most_frequent_of)
     return `Shown is the most frequent action of ${actions.most_frequent_of} draws.`;
-  return `A node listens, or broadcasts, if its strength is at least ${number(actions.threshold)}.`;
+  const least = `A node listens, or broadcasts, if its strength is at least ${number(actions.threshold)}`;
+  return actions.family === "csnn" ? `${least}, in units of the root mean square of its layer.` : `${least}.`;
 }
 
 function refreshPredictions() {
