@@ -9,6 +9,7 @@ import torch
 from graphs import graphs, path, randn, random_flat, random_orthogonal, random_sheaf
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from laws import EXACT
 from torch.testing import assert_close
 
 from coopsheaf import (
@@ -21,6 +22,7 @@ from coopsheaf import (
     sheaf_laplacian,
     spectrum,
 )
+from coopsheaf.sheaves import cohomology
 from coopsheaf.sheaves.operator import Identity
 
 
@@ -98,3 +100,21 @@ def test_nearly_harmonic_is_not_harmonic() -> None:
     assert harmonic_space(sheaf_laplacian(Sheaf(torch.tensor([[0], [1]]), maps))).shape[-1] == 1
     wide = Sheaf(torch.tensor([[0, 1, 0], [1, 2, 2]]), maps.expand(3, 2, 1, 1))
     assert harmonic_space(sheaf_laplacian(wide)).shape[-1] == 0
+
+
+def test_cohomology_counts() -> None:
+    """k₀ - k₁ = (n - m) d; components and independent cycles of a constant sheaf."""
+    edges = torch.tensor([[0, 1, 2, 2, 4], [1, 2, 0, 3, 5]])  # a triangle with a tail, and an edge
+    found = cohomology(Sheaf.constant(edges, 1, dtype=torch.float64))
+    assert (found.sections.shape[-1], found.obstructions.shape[-1]) == (2, 1)
+    cycle = found.obstructions[:, 0, 0]
+    assert_close(cycle.abs(), torch.tensor([1.0, 1, 1, 0, 0]).double() / 3**0.5, **EXACT)
+    dense = torch.tensor([[0, 0, 0, 1, 1, 2], [1, 2, 3, 2, 3, 3]])
+    twisted = random_sheaf(Graph(dense, 4), 2)
+    found = cohomology(twisted)
+    assert found.sections.shape[-1] - found.obstructions.shape[-1] == (4 - 6) * 2
+    assert cohomology(Sheaf.constant(dense, 2, dtype=torch.float64)).sections.shape == (4, 2, 2)
+    delta = coboundary(twisted)
+    assert_close(delta.T.mv(found.obstructions), torch.zeros(4, 2, 4).double(), **EXACT)
+    gram = found.obstructions.flatten(0, 1).T @ found.obstructions.flatten(0, 1)
+    assert_close(gram, torch.eye(4).double(), **EXACT)

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from coopsheaf.lazy import attach
 
 if TYPE_CHECKING:
+    from coopsheaf.sheaves.adjacency import along_edges as along_edges
+    from coopsheaf.sheaves.adjacency import sheaf_adjacency as sheaf_adjacency
     from coopsheaf.sheaves.coboundaries import coboundary as coboundary
+    from coopsheaf.sheaves.constructions import fold_directions as fold_directions
+    from coopsheaf.sheaves.constructions import magnetic_sheaf as magnetic_sheaf
+    from coopsheaf.sheaves.constructions import quiver_sheaf as quiver_sheaf
+    from coopsheaf.sheaves.constructions import signed_sheaf as signed_sheaf
     from coopsheaf.sheaves.diffusion import paper_diffusion as paper_diffusion
     from coopsheaf.sheaves.diffusion import released_diffusion as released_diffusion
     from coopsheaf.sheaves.eigenpairs import Eigenpairs as Eigenpairs
@@ -17,6 +23,9 @@ if TYPE_CHECKING:
     from coopsheaf.sheaves.laplacian import out_laplacian as out_laplacian
     from coopsheaf.sheaves.laplacian import sheaf_laplacian as sheaf_laplacian
     from coopsheaf.sheaves.maps import ConformalMaps as ConformalMaps
+    from coopsheaf.sheaves.nonlinear import BoundedConfidence as BoundedConfidence
+    from coopsheaf.sheaves.nonlinear import NonlinearLaplacian as NonlinearLaplacian
+    from coopsheaf.sheaves.nonlinear import odd_part as odd_part
     from coopsheaf.sheaves.operator import Operator as Operator
     from coopsheaf.sheaves.orthogonal import Cayley as Cayley
     from coopsheaf.sheaves.orthogonal import Euler as Euler
@@ -28,11 +37,21 @@ if TYPE_CHECKING:
     from coopsheaf.sheaves.orthogonal import Scale as Scale
     from coopsheaf.sheaves.orthogonal import SoftplusScale as SoftplusScale
     from coopsheaf.sheaves.orthogonal import UnitScale as UnitScale
+    from coopsheaf.sheaves.polynomials import Chebyshev as Chebyshev
+    from coopsheaf.sheaves.polynomials import Polynomial as Polynomial
+    from coopsheaf.sheaves.polynomials import heat as heat
+    from coopsheaf.sheaves.polynomials import norm_bound as norm_bound
     from coopsheaf.sheaves.sheaf import DirectedSheaf as DirectedSheaf
     from coopsheaf.sheaves.sheaf import FlatSheaf as FlatSheaf
     from coopsheaf.sheaves.sheaf import Sheaf as Sheaf
+    from coopsheaf.sheaves.spectral import Cohomology as Cohomology
+    from coopsheaf.sheaves.spectral import cohomology as cohomology
     from coopsheaf.sheaves.spectral import dirichlet_energy as dirichlet_energy
     from coopsheaf.sheaves.spectral import harmonic_space as harmonic_space
     from coopsheaf.sheaves.spectral import spectrum as spectrum
+    from coopsheaf.sheaves.waves import Wave as Wave
+    from coopsheaf.sheaves.waves import needed_damping as needed_damping
+    from coopsheaf.sheaves.waves import propagate as propagate
+    from coopsheaf.sheaves.waves import stable_step as stable_step
 
 __getattr__, __dir__, __all__ = attach(__name__)

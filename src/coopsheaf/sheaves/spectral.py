@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
 from coopsheaf.checks import check_int
+from coopsheaf.sheaves.coboundaries import coboundary
 from coopsheaf.sheaves.eigenpairs import looks_symmetric, smallest_eigenpairs
 from coopsheaf.sheaves.laplacian import sheaf_laplacian
 from coopsheaf.sheaves.operator import Operator
@@ -66,6 +69,31 @@ def harmonic_space(operator: Operator, *, tolerance: float | None = None) -> Ten
     largest = values.max() if values.numel() else values.new_zeros(())
     rank = int((values > tolerance * largest).sum())
     return right[rank:].T.reshape(cells, d, matrix.shape[1] - rank)
+
+
+class Cohomology(NamedTuple):
+    """Orthonormal bases of both cohomology spaces of a sheaf on a graph."""
+
+    sections: Tensor  # (n, d, k0): H⁰, the global sections, ker δ
+    obstructions: Tensor  # (m, d, k1): H¹, what no features of nodes explain, (im δ)^⊥ = ker δᵀ
+
+
+def cohomology(sheaf: Sheaf, *, tolerance: float | None = None) -> Cohomology:
+    r"""H⁰ and H¹ of an undirected sheaf, from its coboundary :math:`\delta`.
+
+    H¹ is what is left of features of edges modulo :math:`\operatorname{im} \delta`; it is given by
+    those that are orthogonal to the image. For a sheaf of dimension d on n nodes and
+    m edges, :math:`k_0 - k_1 = (n - m) d`. For the constant sheaf of dimension 1, k₀ counts the
+    components of the graph and k₁ its independent cycles.
+
+    Args:
+        sheaf: an undirected sheaf, small enough for a dense matrix.
+        tolerance: as for :func:`harmonic_space`.
+    """
+    delta = coboundary(sheaf)
+    return Cohomology(
+        harmonic_space(delta, tolerance=tolerance), harmonic_space(delta.T, tolerance=tolerance)
+    )
 
 
 def dirichlet_energy(sheaf: Sheaf, x: Tensor, normalization: str | None = None) -> Tensor:
