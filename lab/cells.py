@@ -6,10 +6,11 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from statistics import fmean, pstdev
 from typing import TypeVar
 
+from coopsheaf.report.paired import Paired
 from coopsheaf.report.rows import Row
 from coopsheaf.report.tables import NOTHING, format_score, protocol_differences, unit
 from coopsheaf.report.text import escape_markdown
-from lab.compare import Paired, standard_error
+from lab.compare import standard_error
 from lab.published import PAPER
 
 K = TypeVar("K", bound=Hashable)

@@ -15,6 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from coopsheaf.report.formats import to_markdown
+from coopsheaf.report.paired import VERDICTS
 from coopsheaf.report.reference import base_name
 from coopsheaf.report.rows import Row, newest, select, sign_of, summarise, validation
 from coopsheaf.report.tables import METRIC_LABELS, NOTHING, layout
@@ -35,7 +36,6 @@ from lab.cells import (
 )
 from lab.compare import (
     QUESTIONS,
-    VERDICTS,
     Question,
     compare,
     standard_error,

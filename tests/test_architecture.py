@@ -52,6 +52,7 @@ FLOORS = [
     "predictions",
     "report",
     "sweep",
+    "compare",
     "analysis",
     "figures",
     "pages",

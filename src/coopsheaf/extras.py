@@ -16,6 +16,7 @@ EXTRAS = {
     "rdkit": "molecules",
     "sklearn": "compare",
     "sqlalchemy": "sweep",
+    "threadpoolctl": "compare",
 }
 
 

@@ -7,7 +7,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopsheaf.data.splits import hold_out, stratified_split
+from coopsheaf.data.splits import (
+    hold_out,
+    masks_of_folds,
+    stratified_folds,
+    stratified_split,
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -98,3 +103,38 @@ def test_a_share_of_every_stratum_is_held_out() -> None:
     assert int(hold_out(y, known, 0.99, seed=0)[y == 0].sum()) == 19  # one is left to train on
     with pytest.raises(ValueError, match="`share` must be between 0 and 1; got 1"):
         hold_out(y, known, 1, seed=0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(-1, 3), min_size=8, max_size=80),
+    st.integers(2, 6),
+    st.integers(0, 5),
+)
+def test_folds_share_every_class_out(labels: list[int], count: int, seed: int) -> None:
+    y = torch.tensor(labels)
+    known = y >= 0
+    if known.sum() < count:
+        with pytest.raises(ValueError, match=f"at most the number of labelled nodes.*got {count}"):
+            stratified_folds(y, known, count, seed=seed)
+        return
+    folds = stratified_folds(y, known, count, seed=seed)
+    assert torch.equal(folds >= 0, known)
+    for nodes in (known, *(y == label for label in range(4))):
+        sizes = torch.bincount(folds[nodes & known], minlength=count)
+        assert sizes.max() - sizes.min() <= 1
+    train, val, test = masks_of_folds(folds)
+    assert torch.equal(test.sum(0), known.long())  # everybody is tested once
+    assert torch.equal((train.long() + val.long() + test.long()), known.long().expand(count, -1))
+    if count > 2:
+        assert torch.equal(val[0], test[1])
+        assert torch.equal(val[-1], test[0])
+    else:
+        assert not val.any()
+
+
+def test_the_seed_decides_the_folds() -> None:
+    y, known = torch.arange(60) % 3, torch.ones(60, dtype=torch.bool)
+    first, again, other = (stratified_folds(y, known, 5, seed=s) for s in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)

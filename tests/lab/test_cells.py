@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from coopsheaf.report.paired import Paired
 from lab.cells import advantage_cell
-from lab.compare import Paired
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import tyro
 from tyro.conf import Positional, arg
 
+from coopsheaf.cli.compare_args import Compare as Compare
 from coopsheaf.cli.shared_args import METRIC_HELP, File
 from coopsheaf.cli.shared_args import Set as Set
 from coopsheaf.cli.shared_args import Tables as Tables
@@ -340,6 +341,7 @@ Command = (
     | Annotated[Predict, tyro.conf.subcommand("predict")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
     | Annotated[Sweep, tyro.conf.subcommand("sweep")]
+    | Annotated[Compare, tyro.conf.subcommand("compare")]
     | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Explain, tyro.conf.subcommand("explain")]
     | Annotated[Export, tyro.conf.subcommand("export")]

@@ -77,6 +77,10 @@ def _find(command: Any) -> Callable[[Any], int]:
         from coopsheaf.cli import reports
 
         return reports.report
+    if isinstance(command, args.Compare):
+        from coopsheaf.cli import compare
+
+        return compare.compare
     if isinstance(command, args.Env):
         from coopsheaf.cli import environment
 

@@ -8,7 +8,7 @@ from coopsheaf.models.registry import MODELS
 from coopsheaf.train.recipe import find_settings
 
 # The commands that take --set.
-_WITH_SETTINGS = ("train", "bench", "sweep")
+_WITH_SETTINGS = ("train", "bench", "sweep", "compare")
 
 
 def settings_meant(words: Sequence[str]) -> Iterator[str]:

@@ -35,19 +35,24 @@ def read_own(
     tables: args.Tables, seed: int, say: Callable[[str], None] = show.say
 ) -> tuple[AnyDataset, dict[str, Any]]:
     """The graph of the options, and what its run keeps; what was decided is said."""
-    if tables.nodes is None or tables.edges is None:
-        raise ValueError("--nodes and --edges go together: a table of nodes and one of edges")
-    same = {item.name for item in fields(TableOptions)} - {"split", "seed", "validation"}
-    values: dict[str, Any] = {name: getattr(tables, name) for name in same}
-    options = TableOptions(**values, split=tables.split_column, seed=seed)
+    options = table_options(tables, seed)
     data = read_tables(tables.nodes, tables.edges, tables.graphs, options, reading_progress())
     for note in data.notes:
         say(note)
     return data.dataset, data.kept
 
 
-def refuse_pipes(tables: args.Tables) -> None:
-    """Of a command whose processes read the tables each for itself."""
+def table_options(tables: args.Tables, seed: int) -> TableOptions:
+    """How the tables shall be read."""
+    if tables.nodes is None or tables.edges is None:
+        raise ValueError("--nodes and --edges go together: a table of nodes and one of edges")
+    same = {item.name for item in fields(TableOptions)} - {"split", "seed", "validation"}
+    values: dict[str, Any] = {name: getattr(tables, name) for name in same}
+    return TableOptions(**values, split=tables.split_column, seed=seed)
+
+
+def refuse_pipes(tables: args.Tables, by: str = "by every process of a sweep") -> None:
+    """Of a command that reads the tables several times."""
     for role in ("nodes", "edges", "graphs"):
         path = getattr(tables, role)
         if path is None:
@@ -55,8 +60,8 @@ def refuse_pipes(tables: args.Tables) -> None:
         piped = Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir())
         if path == STANDARD_INPUT or piped:
             raise ValueError(
-                f"--{role} must be a file that can be read several times, by every process of a "
-                f"sweep; {path} is a pipe: write it to a file first"
+                f"--{role} must be a file that can be read several times, {by}; {path} is a pipe: "
+                "write it to a file first"
             )
 
 

@@ -41,6 +41,53 @@ def stratified_split(
     Returns:
         Three ``(n,)`` boolean masks, disjoint, together equal to ``known``.
     """
+    check_ratios(ratios)
+    nodes, sizes = _shuffled(y, known, seed)
+    masks = torch.zeros(3, y.shape[0], dtype=torch.bool)
+    start = 0
+    for size in sizes:
+        for part, count in enumerate(part_sizes(size, ratios)):
+            masks[part, nodes[start : start + count]] = True
+            start += count
+    train, val, test = masks.to(known.device)
+    return train, val, test
+
+
+def stratified_folds(y: Tensor, known: Tensor, count: int, *, seed: int) -> Tensor:
+    """``(n,)`` numbers of folds, -1 for nodes in none.
+
+    The labelled nodes are dealt out stratum by stratum (those of :func:`stratified_split`), each
+    shuffled: the folds differ by one node at most, and so does their share of each stratum.
+
+    Args:
+        y, known, seed: as in :func:`stratified_split`.
+        count: of folds, from 2 to the number of labelled nodes.
+    """
+    check_int("count", count, minimum=2)
+    nodes, _ = _shuffled(y, known, seed)
+    if count > len(nodes):
+        raise ValueError(
+            f"`count` must be at most the number of labelled nodes, {len(nodes)}; got {count}"
+        )
+    folds = torch.full((y.shape[0],), -1, dtype=torch.int64)
+    folds[nodes] = torch.arange(len(nodes)) % count
+    return folds.to(known.device)
+
+
+def masks_of_folds(folds: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Train, validation and test masks, ``(k, n)`` each, of ``(n,)`` numbers of k folds.
+
+    Split i is tested on fold i and validated on the next one; the others are for training. Two
+    folds leave nothing for validation.
+    """
+    count = int(folds.max()) + 1
+    test = folds == torch.arange(count, device=folds.device)[:, None]  # (k, n)
+    val = test.roll(-1, 0) if count > 2 else torch.zeros_like(test)
+    return test.any(0) & ~test & ~val, val, test
+
+
+def _shuffled(y: Tensor, known: Tensor, seed: int) -> tuple[Tensor, list[int]]:
+    """The labelled nodes, stratum after stratum, each in random order; and the strata's sizes."""
     n = y.shape[0]
     if known.dtype != torch.bool or known.shape != (n,):
         raise ValueError(
@@ -48,21 +95,13 @@ def stratified_split(
             f"got {known.dtype} of shape {tuple(known.shape)}"
         )
     check_int("seed", seed, minimum=0)
-    check_ratios(ratios)
     generator = torch.Generator().manual_seed(seed)
     nodes = known.nonzero().flatten().cpu()
     strata = _strata(y.cpu()[nodes])
     # Shuffled first and sorted stably by stratum after: each stratum is then in random order.
     shuffle = torch.randperm(len(nodes), generator=generator)
     order = shuffle[torch.argsort(strata[shuffle], stable=True)]
-    masks = torch.zeros(3, n, dtype=torch.bool)
-    start = 0
-    for size in torch.bincount(strata).tolist():
-        for part, count in enumerate(part_sizes(size, ratios)):
-            masks[part, nodes[order[start : start + count]]] = True
-            start += count
-    train, val, test = masks.to(known.device)
-    return train, val, test
+    return nodes[order], torch.bincount(strata).tolist()
 
 
 def hold_out(y: Tensor, known: Tensor, share: float, *, seed: int) -> Tensor:

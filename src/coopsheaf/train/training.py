@@ -51,7 +51,7 @@ def train(
         report: called after every epoch.
     """
     chosen = _choose(data, model, recipe).set(
-        *(f"{name}={_spell(value)}" for name, value in (settings or {}).items())
+        *(f"{name}={spell(value)}" for name, value in (settings or {}).items())
     )
     folder = None if data_dir is None else Path(data_dir)
     extra: dict[str, Any] = {}
@@ -94,7 +94,7 @@ def _choose(data: Any, model: str, recipe: Recipe | str | None) -> Recipe:
     return found
 
 
-def _spell(value: Any) -> str:
+def spell(value: Any) -> str:
     """A value as a user would type it."""
     return (
         "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

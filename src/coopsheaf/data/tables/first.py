@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from coopsheaf.data.convert import given_masks
 from coopsheaf.data.errors import DataError
@@ -48,6 +49,8 @@ from coopsheaf.data.tables.schema import TableSchema
 from coopsheaf.data.tables.targets.reader import TargetReader
 
 First = tuple[AnyDataset, TableSchema, list[str]]
+Masks = tuple[Tensor, Tensor, Tensor]
+ASKED = "the split that is asked for"
 
 
 def read_first(
@@ -56,21 +59,30 @@ def read_first(
     options: TableOptions,
     *,
     encoder: FeatureEncoder | None = None,
+    masks: Masks | None = None,
 ) -> First:
     """Decide what the columns are, fit the encoders, and make a dataset.
 
     Args:
         encoder: that of an earlier reading of the same tables, instead of a new one.
+        masks: of nodes (or graphs) to train, validate and test, ``(splits, n)`` each, instead of
+            those that the tables say or a draw gives.
     """
     options = _with_own_roles(given, options)
     if options.task == "link":
+        assert masks is None, "links are split in their own way"
         return _links(given, graphs, options, encoder)
     if graphs is not None:
-        return _graphs(given, graphs, options, encoder)
-    return _nodes(given, options, encoder)
+        return _graphs(given, graphs, options, encoder, masks)
+    return _nodes(given, options, encoder, masks)
 
 
-def _nodes(given: GivenGraph, options: TableOptions, fixed: FeatureEncoder | None) -> First:
+def _nodes(
+    given: GivenGraph,
+    options: TableOptions,
+    fixed: FeatureEncoder | None,
+    masks: Masks | None,
+) -> First:
     notes = list(given.notes)
     if not options.target:
         raise DataError(
@@ -90,7 +102,9 @@ def _nodes(given: GivenGraph, options: TableOptions, fixed: FeatureEncoder | Non
         customary=options.unlabelled is given.unlabelled,
     )
     lonely = torch.from_numpy(read.facts.lonely) if options.isolated == "exclude" else None
-    if options.validation is not None:
+    if masks is not None:
+        parts = parts_of_masks(table, masks, targets, lonely, ASKED)
+    elif options.validation is not None:
         reason = "the split is drawn; not used, and no feature unless --features names it"
         ignored |= {name: f"column {show(name)}: {reason}" for name in found or ()}
         found = None
@@ -99,8 +113,8 @@ def _nodes(given: GivenGraph, options: TableOptions, fixed: FeatureEncoder | Non
         how = f"a share of {options.validation:g} for validation (seed {options.seed})"
         parts = parts_of_masks(table, drawn, targets, lonely, how)
     elif found is None and any(mask is not None for mask in given.masks):
-        masks = given_masks(given.masks, targets.y, targets.known, options.seed)
-        parts = parts_of_masks(table, masks, targets, lonely)
+        own = given_masks(given.masks, targets.y, targets.known, options.seed)
+        parts = parts_of_masks(table, own, targets, lonely)
     else:
         parts = make_parts(table, options.target, targets, found, options.seed, lonely)
     names = _feature_names(table, options, {id: "id", **_roles(options.target, found)}, ignored)
@@ -119,7 +133,11 @@ def _nodes(given: GivenGraph, options: TableOptions, fixed: FeatureEncoder | Non
 
 
 def _graphs(
-    given: GivenGraph, graphs: OpenTable, options: TableOptions, fixed: FeatureEncoder | None
+    given: GivenGraph,
+    graphs: OpenTable,
+    options: TableOptions,
+    fixed: FeatureEncoder | None,
+    masks: Masks | None,
 ) -> First:
     notes = list(given.notes)
     if not options.target:
@@ -137,7 +155,10 @@ def _graphs(
     reader, targets = TargetReader.fit(
         rows.table, options.target, task=options.task, unlabelled=options.unlabelled
     )
-    parts = make_parts(rows.table, options.target, targets, found, options.seed)
+    if masks is not None:
+        parts = parts_of_masks(rows.table, masks, targets, how=ASKED)
+    else:
+        parts = make_parts(rows.table, options.target, targets, found, options.seed)
     if len(parts.train) > 1:
         raise DataError(
             f"{graphs.name}: whole graphs must have one split; {len(parts.train)} folds were found "

@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from coopsheaf.checks import did_you_mean
 from coopsheaf.data.dataset import GraphDataset
 from coopsheaf.data.links import AnyDataset
 from coopsheaf.data.tables.beside import put_beside
 from coopsheaf.data.tables.columns.encoding import FeatureEncoder
-from coopsheaf.data.tables.first import read_first
+from coopsheaf.data.tables.first import Masks, read_first
 from coopsheaf.data.tables.later import read_later
-from coopsheaf.data.tables.options import TableOptions
+from coopsheaf.data.tables.options import SEVERAL, TableOptions
 from coopsheaf.data.tables.reading.given import open_given
 from coopsheaf.data.tables.reading.inputs import OpenTable, Progress, open_table
 from coopsheaf.data.tables.schema import TableSchema
@@ -137,22 +138,22 @@ def load_tables(
     Raises:
         DataError: one line that names the file, the line or column, and the rule.
     """
-    options = TableOptions(
-        target=_names(target),
+    options = table_options(
+        target=target,
         id=id,
-        features=None if features is None else _names(features),
-        drop=_names(drop),
-        categorical=_names(categorical),
-        text=_names(text),
+        features=features,
+        drop=drop,
+        categorical=categorical,
+        text=text,
         split=split,
         source=source,
         edge_target=edge_target,
         weight=weight,
-        edge_features=_names(edge_features),
+        edge_features=edge_features,
         time=time,
         graph=graph,
         task=task,
-        unlabelled=None if unlabelled is None else _names(unlabelled),
+        unlabelled=unlabelled,
         undirected=undirected,
         self_loops=self_loops,
         duplicates=duplicates,
@@ -170,6 +171,21 @@ def load_tables(
     return read_tables_like(nodes, edges, graphs, like, progress=progress)
 
 
+def table_options(**given: Any) -> TableOptions:
+    """Options of :func:`load_tables` as they are kept: names of columns as tuples of texts."""
+    known = [item.name for item in fields(TableOptions)]
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise ValueError(f"unknown option {name!r}{hint}; there are {', '.join(known)}")
+    values = dict(given)
+    for name in SEVERAL:
+        unsaid = name in ("features", "unlabelled") and given.get(name) is None
+        if name in given and not unsaid:
+            values[name] = _names(given[name])
+    return TableOptions(**values)
+
+
 def read_tables(
     nodes: Any,
     edges: Any,
@@ -178,13 +194,17 @@ def read_tables(
     progress: Progress | None = None,
     *,
     y: Any = None,
+    masks: Masks | None = None,
 ) -> TableData:
-    """Read tables for the first time; their targets may be given beside them."""
+    """Read tables for the first time; their targets may be given beside them.
+
+    ``masks`` say the split instead of the tables.
+    """
     given = open_given(nodes, edges, progress)
     if y is not None:
         given, options = put_beside(given, options, y)
     opened = None if graphs is None else open_table(graphs, "graphs", progress)
-    dataset, schema, notes = read_first(given, opened, options)
+    dataset, schema, notes = read_first(given, opened, options, masks=masks)
     asked = options.to_json()
     tables = schema.to_json() | _files(given.nodes, given.edges, opened) | {"options": asked}
     kept = {"encoder": schema.encoder.to_json(), "tables": tables}

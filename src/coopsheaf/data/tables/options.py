@@ -22,6 +22,8 @@ DUPLICATES = {
 }
 ISOLATED = {"keep": "as they are", "exclude": "in no part of the split"}
 
+# Options that may name several columns or labels.
+SEVERAL = ("target", "features", "drop", "categorical", "text", "edge_features", "unlabelled")
 EDGE_OPTIONS = ("duplicates", "self_loops", "isolated")
 
 

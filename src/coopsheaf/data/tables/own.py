@@ -15,7 +15,7 @@ from coopsheaf.data.tables.columns.encoding import FeatureEncoder
 from coopsheaf.data.tables.edges import EdgeColumns, read_edges
 from coopsheaf.data.tables.first import read_first
 from coopsheaf.data.tables.load import mark_reading
-from coopsheaf.data.tables.options import TableOptions
+from coopsheaf.data.tables.options import SEVERAL, TableOptions
 from coopsheaf.data.tables.parts import PARTS
 from coopsheaf.data.tables.reading.cells import Ids
 from coopsheaf.data.tables.reading.given import open_given
@@ -27,7 +27,6 @@ from coopsheaf.data.tables.schema import TableSchema
 from coopsheaf.data.tables.targets.reader import TargetReader
 
 FILES = ("nodes", "edges", "graphs")
-SEVERAL = ("target", "features", "drop", "categorical", "text", "edge_features", "unlabelled")
 # What runs kept before there was a schema: only what had been asked for.
 OLD_OPTIONS = {
     "target", "id", "features", "categorical", "split", "source", "edge_target", "weight", "task",

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.messages import show, show_list
-from coopsheaf.data.splits import stratified_split
+from coopsheaf.data.splits import masks_of_folds, stratified_split
 from coopsheaf.data.tables.columns.truths import read_truths
 from coopsheaf.data.tables.reading.cells import Cells
 from coopsheaf.data.tables.reading.table import Table
@@ -120,12 +120,10 @@ def read_parts(table: Table, columns: Sequence[str]) -> Parts:
     if folds is None:
         raise DataError(f"{where(table, *names)}: {FOLD_RULE}, or the words train, val and test")
     count = int(folds.max()) + 1
-    members = torch.from_numpy(folds == np.arange(count)[:, None])  # (k, n)
-    val = members.roll(-1, 0) if count > 2 else torch.zeros_like(members)
-    train = members.any(0) & ~members & ~val
+    train, val, test = masks_of_folds(torch.from_numpy(folds))
     how = "the next one" if count > 2 else "a fifth of the other one, drawn at random"
     note = f"column {show(names[0])}: {count} splits, each tested on one fold, validated on {how}"
-    return Parts(train, val, members, names, (note,))
+    return Parts(train, val, test, names, (note,))
 
 
 def make_parts(
