@@ -19,7 +19,18 @@ from coopsheaf.models.registry import MODELS
 from coopsheaf.zoo.plain.network import PlainNetwork
 
 # Networks whose layers are no sequence of features of one width.
-NOT_JUMPING = ("gcnii", "gcnii-star", "gprgnn", "gprgnn-lab", "fagcn", "ggcn", "geom-gcn", "fsgnn")
+NOT_JUMPING = (
+    "gcnii",
+    "gcnii-star",
+    "gprgnn",
+    "gprgnn-lab",
+    "fagcn",
+    "pairnorm",
+    "linkx",
+    "ggcn",
+    "geom-gcn",
+    "fsgnn",
+)
 JUMPING = [
     name
     for name in MODELS

@@ -148,6 +148,7 @@ ZOO: dict[str, dict[str, int]] = {
     "snn": {}, "resnet": {}, "gcn": {}, "sage": {}, "gat": {"num_heads": 2}, "gt": {"num_heads": 2},
     "bunn": {"num_bundles": 2}, "cognn": {}, "gin": {}, "ggnn": {},
     "gcnii": {}, "gcnii-star": {}, "gprgnn": {}, "fagcn": {},
+    "pairnorm": {}, "linkx": {}, "dirgnn": {},
 }  # fmt: skip
 
 

@@ -90,6 +90,11 @@ def build_network(
 
 def build_model(recipe: Recipe, dataset: AnyDataset) -> nn.Module:
     """The recipe's network for a dataset, its parameters drawn from the recipe's seed."""
+    if recipe.batch.kind is not None and not find_model(recipe.model_name).inductive:
+        raise ValueError(
+            f"`batch.kind` must be left out: {recipe.model_name} knows every node of one graph and "
+            f"cannot be trained on parts of it; got {recipe.batch.kind!r}"
+        )
     if dataset.edge_channels:
         find_model(recipe.model_name).check_edge_features(_columns(dataset))
     check_memory(recipe, dataset)
