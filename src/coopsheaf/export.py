@@ -34,6 +34,7 @@ from coopsheaf.checks import check_choice
 from coopsheaf.data.tables.columns.encoding import FeatureEncoder
 from coopsheaf.extras import load_extra
 from coopsheaf.files import write_atomically
+from coopsheaf.models.registry import find_model
 from coopsheaf.sheaves.edge_list import EdgeList
 from coopsheaf.sheaves.kernels.diagonal import compose_inverse_sqrt
 from coopsheaf.train.run import Run
@@ -106,6 +107,12 @@ def make_program(run: Run) -> ExportedProgram:
         raise ValueError(
             "the run predicts links, and a program takes a graph and no pairs; "
             "coopsheaf.predict_links scores them"
+        )
+    info = find_model(run.info["model"])
+    if not info.find_network().exportable:
+        raise ValueError(
+            f"{info.name} cannot be exported: a program is for graphs of all sizes and without "
+            f"preparation, and {info.find_network().why_not_exportable}; use the run itself"
         )
     inputs, named = _example(run, nodes=7, seed=0)
     rows, names = {0: Dim.DYNAMIC}, ("x", "edge_index", "edge_weight")[: len(inputs)]

@@ -83,6 +83,9 @@ class Network(nn.Module):
     sees_edges = True
     # Whether every edge must be there both ways, with the same weight.
     undirected = False
+    # Whether it is made of operations on a list of edges of any length; else, why not.
+    exportable: ClassVar[bool] = True
+    why_not_exportable: ClassVar[str] = ""
     # Settings that came after the first records: at their default they are left out of recipes, so
     # that the hashes of recorded settings stay what they are.
     later_settings: ClassVar[tuple[str, ...]] = ()

@@ -80,6 +80,8 @@ class LINKX(Network):
     """
 
     takes_edge_weight = True
+    exportable = False
+    why_not_exportable = "this network knows every node of one graph"
 
     def __init__(
         self,
