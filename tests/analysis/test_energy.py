@@ -8,7 +8,7 @@ import pytest
 import torch
 from analysis.networks import Diffusion, build, csnn, ring
 from graphs import ODD_GRAPHS, path, randn
-from models.test_all import EACH_MODEL, EDGES, F_IN, N
+from models.test_all import EACH_LAYERED, EDGES, F_IN, N
 from torch import Tensor
 
 from coopsheaf.analysis import compare_energy, energy_by_layer, feature_energy, layer_features
@@ -87,7 +87,7 @@ def test_decay_of_two_frequencies() -> None:
     assert profile.relative[-1] < 1e-3 * profile.relative[0]
 
 
-@EACH_MODEL
+@EACH_LAYERED
 def test_every_model_has_a_profile(name: str) -> None:
     model, x = build(name), randn(N, F_IN)
     profile = energy_by_layer(model, x, EDGES)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from analysis.networks import binary_tree, build, csnn
 from graphs import path, randn
-from models.test_all import EACH_MODEL, EDGES, F_IN, N
+from models.test_all import EACH_LAYERED, EACH_MODEL, EDGES, F_IN, NOT_LAYERED, N
 from torch import Tensor, nn
 
 from coopsheaf import Graph
@@ -15,7 +15,7 @@ from coopsheaf.models.network import Network
 from coopsheaf.nn import ProjectedSAGELearner
 
 
-@EACH_MODEL
+@EACH_LAYERED
 def test_there_is_a_state_before_and_after_each_layer(name: str) -> None:
     model, x = build(name), randn(N, F_IN)
     states = layer_features(model, x, EDGES)
@@ -65,6 +65,9 @@ def test_models_that_cannot_be_read_are_named() -> None:
     x = randn(3, 2).float()
     with pytest.raises(ValueError, match="`model` must have a list of layers"):
         layer_features(Odd(), x, path(3))
+    for name in NOT_LAYERED:
+        with pytest.raises(ValueError, match="`model` must have a list of layers"):
+            layer_features(build(name), randn(N, F_IN), EDGES)
     with pytest.raises(ValueError, match="`model` must be a coopsheaf Network"):
         layer_features(nn.Linear(2, 2), x, path(3))
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from analysis.networks import build, csnn, gcn
 from graphs import path, randn
-from models.test_all import EACH_MODEL, EDGES, F_IN, N
+from models.test_all import EACH_LAYERED, EDGES, F_IN, N
 
 from coopsheaf.analysis import (
     frozen_maps,
@@ -18,7 +18,7 @@ from coopsheaf.analysis import (
 from coopsheaf.nn import MLPLearner, NodeNormSAGELearner
 
 
-@EACH_MODEL
+@EACH_LAYERED
 def test_it_is_where_the_influence_is_not_zero(name: str) -> None:
     model, x = build(name), randn(N, F_IN)
     fields = receptive_field(model, x, EDGES)

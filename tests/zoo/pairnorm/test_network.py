@@ -64,7 +64,7 @@ def test_values_and_gradients_are_those_of_the_equation(name: str, weighted: boo
     model, x = build(), randn(n, 5).requires_grad_()
     weight = random_weight(edges.shape[1]) if weighted else None
     s, h = symmetric(adjacency(n, edges, weight)), x
-    for t, lin in enumerate(model.lins):
+    for t, lin in enumerate(model.convs):
         h = s @ h @ lin.weight.T + lin.bias
         if t < 2:
             h = h - h.mean(0)
@@ -90,7 +90,7 @@ def test_however_deep_nodes_stay_apart() -> None:
 def test_how_it_starts_and_what_it_says() -> None:
     torch.manual_seed(0)
     model = PairNormGCN(50, 16, 2, 4)
-    first, second = model.lins
+    first, second = model.convs
     assert 0.24 < first.weight.abs().max() <= 0.25
     assert 0.4 < second.weight.abs().max() <= 0.5
     assert repr(build()) == "PairNormGCN(5, 6, num_layers=3, out_channels=3, mode='pn')"

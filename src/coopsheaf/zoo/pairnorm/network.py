@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -73,6 +72,18 @@ def graph_mean(x: Tensor, batch: Tensor | None) -> Tensor:
     return (total / count.clamp(min=1).unsqueeze(1)).index_select(0, batch)
 
 
+class PropagatedLinear(nn.Linear):
+    """A graph convolution S x W + b; weights and bias start uniformly within ±1/√out."""
+
+    def reset_parameters(self) -> None:
+        bound = self.out_features**-0.5
+        nn.init.uniform_(self.weight, -bound, bound)
+        nn.init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, x: Tensor, propagate: Propagation) -> Tensor:  # type: ignore[override]
+        return propagate(F.linear(x, self.weight)) + self.bias
+
+
 class PairNormGCN(Network):
     r"""A deep GCN with PairNorm after every layer but the last (Zhao & Akoglu, ICLR 2020).
 
@@ -81,7 +92,7 @@ class PairNormGCN(Network):
 
     with :math:`S = D^{-1/2} (A + I) D^{-1/2}` (:class:`~coopsheaf.zoo.plain.Propagation`), as in
     the tables on small graphs; the authors recommend :math:`D^{-1} (A + I)`. In a batch every graph
-    is centred by itself. Weights and biases start uniformly within ±1/√out.
+    is centred by itself.
 
     Args:
         in_channels: size of the input features.
@@ -118,17 +129,12 @@ class PairNormGCN(Network):
         self.dropout = check_probability("dropout", dropout)
         width = self._end_layers(hidden_channels if out_channels is None else out_channels)
         sizes = [in_channels, *[hidden_channels] * (num_layers - 1), width]
-        self.lins = nn.ModuleList(nn.Linear(before, after) for before, after in pairwise(sizes))
+        self.convs = nn.ModuleList(
+            PropagatedLinear(before, after) for before, after in pairwise(sizes)
+        )
         self.norm = PairNorm(scale, mode)
         self.readout = nn.Identity()
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        for lin in self.lins:
-            assert isinstance(lin, nn.Linear)
-            bound = lin.out_features**-0.5
-            nn.init.uniform_(lin.weight, -bound, bound)
-            nn.init.uniform_(lin.bias, -bound, bound)
 
     def embed(
         self,
@@ -140,15 +146,11 @@ class PairNormGCN(Network):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         propagate = Propagation(graph, x, edge_weight)
-        *inner, last = self.lins
-        for lin in inner:
-            x = self._convolve(lin, x, propagate)
+        *inner, last = self.convs
+        for conv in inner:
+            x = conv(F.dropout(x, self.dropout, self.training), propagate)
             x = F.relu(self.norm(x, batch))
-        return self._convolve(last, x, propagate)
-
-    def _convolve(self, lin: Any, x: Tensor, propagate: Propagation) -> Tensor:
-        x = F.dropout(x, self.dropout, self.training)
-        return propagate(F.linear(x, lin.weight)) + lin.bias
+        return last(F.dropout(x, self.dropout, self.training), propagate)
 
     def __repr__(self) -> str:
         return (
