@@ -67,10 +67,12 @@ def explain_prediction(
     run.check_edge_features(dataset)
     columns = Columns.of_run(run) if columns is None else columns
     columns.check(dataset.num_features)
-    x = dataset.x.to(next(run.model.parameters()).dtype)
-    inputs: dict[str, Any] = dataset.edge_inputs(x.dtype)
+    like = next(run.model.parameters())
+    x = dataset.x.to(like.device, like.dtype)
+    inputs: dict[str, Any] = dataset.edge_inputs(x.dtype, x.device)
     given: dict[str, Any] = {"margin": run.task.kind == "multiclass", **inputs, **options}
-    graph = Graph(dataset.edge_index, dataset.num_nodes) if graph is None else graph
+    if graph is None:
+        graph = Graph(dataset.edge_index.to(x.device), dataset.num_nodes)
     number = find_node("`node`", dataset, node)
     return explain_node(run.model, x, graph, number, columns=columns, **given)
 

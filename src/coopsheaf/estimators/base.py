@@ -52,6 +52,8 @@ from coopsheaf.train.run import Run, load_run, read_result, run_split, save_run
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from coopsheaf.analysis.explain import Explanation
+
 WARNING = "WARNING:"  # how a note begins that nobody should overlook
 # What a file may say of the arguments of the constructors here.
 OWN_KINDS = {
@@ -243,6 +245,21 @@ class GraphEstimator(Parameters, ABC):
     def predict_table(self, nodes: Any, edges: Any = None) -> Predictions:
         """Predictions with the names of the nodes: ``rows()``, ``to_csv()``."""
         return predict(self._run(), self._read(nodes, edges))
+
+    def explain(self, nodes: Any, edges: Any = None, *, node: Any, **options: Any) -> Explanation:
+        """Why one node is predicted what it is: which nodes, paths and columns moved it::
+
+            why = model.explain(nodes, edges, node="AC-100017")
+            why.columns.rows("own"), why.columns.rows("neighbours"), why.rows()
+
+        Args:
+            nodes, edges: a graph as in ``predict``.
+            node: the name of the node, as the column of ids has it, or its number.
+            options: of :func:`~coopsheaf.analysis.explain_node`, such as ``output``.
+        """
+        from coopsheaf.analysis.explain_run import explain_prediction  # brings the zoo with it
+
+        return explain_prediction(self._run(), self._read(nodes, edges), str(node), **options)
 
     def save(self, folder: str | Path) -> None:
         """Write the trained model as a run, safetensors and JSON, into a folder without one.
