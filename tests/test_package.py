@@ -98,6 +98,7 @@ DISTRIBUTIONS = {
     "torch_geometric": "torch-geometric",
     "lightning_fabric": "lightning-fabric",
     "sklearn": "scikit-learn",
+    "mlflow": "mlflow-skinny",
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 # Which extra brings a package.
 EXTRAS = {
     "matplotlib": "viz",
+    "mlflow": "mlflow",
     "onnx": "export",
     "onnxruntime": "export",
     "onnxscript": "export",
@@ -16,7 +17,9 @@ EXTRAS = {
     "rdkit": "molecules",
     "sklearn": "compare",
     "sqlalchemy": "sweep",
+    "tensorboard": "tensorboard",
     "threadpoolctl": "compare",
+    "wandb": "wandb",
 }
 
 

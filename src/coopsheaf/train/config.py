@@ -26,6 +26,14 @@ PRECISIONS = {
 }
 
 
+LOGGERS = {
+    "csv": "logs/csv/metrics.csv in the run's folder",
+    "tensorboard": "logs/tensorboard in the run's folder",
+    "wandb": "Weights & Biases",
+    "mlflow": "MLflow, where MLFLOW_TRACKING_URI says",
+}
+
+
 @dataclass(frozen=True)
 class TrainConfig:
     """How a model is trained.
@@ -62,6 +70,8 @@ class TrainConfig:
             (``select``). If not set, patience is counted from the best epoch.
         metric: what is measured, and on validation selects (see ``select``), by its name in
             :data:`~coopsheaf.data.metrics.METRICS`; that of the dataset if not set.
+        logger: where else the curves go: ``"csv"``, ``"tensorboard"``, ``"wandb"`` or ``"mlflow"``.
+            It changes nothing of the run, and is no part of its hash.
         processes: how many processes share every step; set by how the program was started
             (``torchrun --nproc-per-node N -m coopsheaf train ...``), not by hand.
     """
@@ -89,7 +99,11 @@ class TrainConfig:
     stop: str | None = None
     metric: str | None = None
 
+    logger: str | None = None
+
     def __post_init__(self) -> None:
+        if self.logger is not None:
+            check_choice("logger", self.logger, LOGGERS)
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_choice("schedule", self.schedule, SCHEDULES)
         check_choice("precision", self.precision, PRECISIONS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,7 @@ def fit(
     resume: bool = False,
     checkpoint_seconds: float = 30.0,
     report: Callable[[EpochReport], None] | None = None,
+    watch: Callable[[Sequence[float]], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> FitResult:
     """Train ``model``; it ends with the parameters of the best validation epoch.
@@ -111,6 +112,7 @@ def fit(
         resume: continue from ``state_path`` if it is there.
         checkpoint_seconds: seconds between two states.
         report: called after every evaluation.
+        watch: called with every row of the history, also with those before an interruption.
         should_stop: asked after every epoch; ``True`` saves the state and returns.
     """
     optimizer = _make_optimizer(model, config)
@@ -132,6 +134,9 @@ def fit(
         kept = world.by_first(lambda: _read(path, identity) if path.exists() else None)
         if kept is not None:
             state, best = _restore(path, *kept, model, optimizer, plateau, world)
+    if watch is not None:
+        for row in state.history:
+            watch(row)
 
     def save() -> None:
         if state_path is not None:
@@ -150,6 +155,8 @@ def fit(
             scores = evaluate_together(model, feed, task, world, parts)
             found = (scores.get(part, math.nan) for part in PARTS)
             state.history.append([state.epoch, loss, *found])
+            if watch is not None:
+                watch(state.history[-1])
             state.losses = remember_loss(config, state.losses, scores["val_loss"])
             if _better(scores, state.best, task, config):
                 state.best, state.best_epoch, best = scores, state.epoch, _copy(model)

@@ -98,8 +98,9 @@ class Recipe:
         }
 
     def hash(self) -> str:
-        """Names the settings; the seed, the recipe's name and its source do not count."""
-        train = {key: value for key, value in to_mapping(self.train).items() if key != "seed"}
+        """Names the settings; seed, logger, the recipe's name and its source do not count."""
+        others = ("seed", "logger")
+        train = {key: value for key, value in to_mapping(self.train).items() if key not in others}
         # Without batches the hash is what it was before there were any.
         batch = [self.batch] if to_mapping(self.batch) else []
         return config_hash(self.model_name, self.model, self.data, train, *batch)

@@ -25,6 +25,7 @@ from coopsheaf.train.beforehand import check_splits, task_of
 from coopsheaf.train.build import Rescaled, build_model, build_network
 from coopsheaf.train.checkpoint import load_tensors, save_tensors
 from coopsheaf.train.launch import find_launch
+from coopsheaf.train.loggers import watching
 from coopsheaf.train.loop import EpochReport, FitResult, fit
 from coopsheaf.train.make_feed import make_feed
 from coopsheaf.train.order import derive_seed
@@ -163,21 +164,25 @@ def run_split(
             return finished
     # Dropout does not depend on how the model was drawn, and differs between processes.
     seed = recipe.train.seed
-    torch.manual_seed(seed if world.is_first else derive_seed(seed, world.rank))
     try:
-        result = fit(
-            model,
-            feed,
-            task,
-            recipe.train,
-            fabric=fabric,
-            state_path=state_path,
-            identity=identity,
-            resume=resume,
-            checkpoint_seconds=checkpoint_seconds,
-            report=report if world.is_first else None,
-            should_stop=should_stop,
-        )
+        with watching(recipe, task.metric, identity, out, world.is_first) as watch:
+            torch.manual_seed(seed if world.is_first else derive_seed(seed, world.rank))
+            result = fit(
+                model,
+                feed,
+                task,
+                recipe.train,
+                fabric=fabric,
+                state_path=state_path,
+                identity=identity,
+                resume=resume,
+                checkpoint_seconds=checkpoint_seconds,
+                report=report if world.is_first else None,
+                watch=watch,
+                should_stop=should_stop,
+            )
+            if watch is not None and result.interrupted:
+                watch.status = "interrupted"
     except Exception as error:
         if world.is_first and out is not None and state_path and not state_path.exists():
             _discard(out)  # there is nothing to resume
