@@ -23,6 +23,7 @@ FLOORS = [
     "files",
     "lazy",
     "memory",
+    "notebook",
     "schema",
     "tensor_checks",
     "sheaves.edges",

@@ -99,6 +99,7 @@ DISTRIBUTIONS = {
     "lightning_fabric": "lightning-fabric",
     "sklearn": "scikit-learn",
     "mlflow": "mlflow-skinny",
+    "huggingface_hub": "huggingface-hub",
 }
 
 

@@ -38,5 +38,7 @@ if TYPE_CHECKING:
     from coopsheaf.sheaves.spectral import dirichlet_energy as dirichlet_energy
     from coopsheaf.sheaves.spectral import harmonic_space as harmonic_space
     from coopsheaf.sheaves.spectral import spectrum as spectrum
+    from coopsheaf.train.pretrained import from_pretrained as from_pretrained
+    from coopsheaf.train.pretrained import save_pretrained as save_pretrained
 
 __getattr__, __dir__, __all__ = attach(__name__, submodules=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 # Which extra brings a package.
 EXTRAS = {
+    "huggingface_hub": "hub",
     "matplotlib": "viz",
     "mlflow": "mlflow",
     "onnx": "export",

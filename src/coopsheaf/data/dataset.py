@@ -17,6 +17,7 @@ from torch_geometric.utils import (
 
 from coopsheaf.checks import check_choice
 from coopsheaf.data.metrics import METRICS as METRICS
+from coopsheaf.notebook import dataset_html
 from coopsheaf.tensor_checks import check_finite, check_shape
 
 PARTS = ("train", "val", "test")
@@ -251,6 +252,11 @@ class NodeDataset:
         forward, backward = edge_index[0] * n + edge_index[1], edge_index[1] * n + edge_index[0]
         return torch.isin(forward, backward).double().mean().item()
 
+    def _repr_html_(self) -> str:
+        sizes = {"nodes": self.num_nodes, "edges": self.num_edges, "features": self.num_features}
+        parts = [int(getattr(self, part)[:1].sum()) for part in PARTS]
+        return dataset_html(self, sizes | {"splits": self.num_splits}, parts)
+
     def to_data(self, split: int = 0) -> Data:
         """As a PyG ``Data`` with the masks of one split."""
         return Data(
@@ -305,6 +311,10 @@ class GraphDataset:
                 )
             if attr is not None:
                 _check_edge_attr(f"graphs[{number}].edge_attr", attr, graph.edge_index.shape[1])
+
+    def _repr_html_(self) -> str:
+        parts = [len(getattr(self, part)) for part in PARTS]
+        return dataset_html(self, {"graphs": len(self.graphs)}, parts)
 
     @property
     def num_features(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +28,9 @@ from coopsheaf.tensor_checks import (
     check_edge_weight,
     check_shape,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 NORMS: dict[str, Callable[[int], nn.Module]] = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d}
 
@@ -89,6 +92,13 @@ class Network(nn.Module):
     # Settings that came after the first records: at their default they are left out of recipes, so
     # that the hashes of recorded settings stay what they are.
     later_settings: ClassVar[tuple[str, ...]] = ()
+
+    built_with: tuple[tuple[Any, ...], dict[str, Any]]  # the arguments, to build it again
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:
+        made = super().__new__(cls)
+        made.__dict__["built_with"] = (arguments, named)
+        return made
 
     def __init__(
         self, in_channels: int, out_channels: int | None = None, *, pool: str | None = None

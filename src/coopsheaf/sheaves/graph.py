@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import GetAttrKey, register_pytree_node
 
+from coopsheaf.notebook import table_html
 from coopsheaf.sheaves.edges import Edges, join_weight, read_edges, refuse_weight
 from coopsheaf.sheaves.places import Places, Placing
 
@@ -275,6 +276,11 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges})"
+
+    def _repr_html_(self) -> str:
+        mean = self.num_edges / self.num_nodes if self.num_nodes else 0.0
+        facts = {"nodes": self.num_nodes, "edges": self.num_edges, "mean degree": mean}
+        return table_html("Graph", facts)
 
 
 _PARTS = ("source", "target", "by_target", "by_source", "whole")

@@ -20,6 +20,7 @@ from coopsheaf.data.links import AnyDataset, LinkDataset
 from coopsheaf.files import write_json
 from coopsheaf.memory import forget_peak, peak_bytes
 from coopsheaf.models.registry import find_model
+from coopsheaf.notebook import curve_html, table_html
 from coopsheaf.schema import brief, brief_text
 from coopsheaf.train.beforehand import check_splits, task_of
 from coopsheaf.train.build import Rescaled, build_model, build_network
@@ -97,6 +98,18 @@ class Run:
     def classes(self, logits: Tensor) -> Tensor:
         """The predicted class numbers ``(n,)`` of ``(n, out)`` outputs."""
         return self.task.classes(logits)
+
+    def _repr_html_(self) -> str:
+        info, result = self.info, read_result(self.info)
+        facts = {
+            "model": f"{self.recipe.model_name}, {info['parameters']:,} parameters",
+            "data": f"{info['dataset']}, split {info['split']}",
+            "task": info["task"],
+            **{f"{self.task.metric}, {part}": score for part, score in result.scores.items()},
+            "epoch": f"{result.best_epoch} of {result.epochs}, {result.seconds:.1f} s",
+        }
+        curve = [row[3] for row in result.history]
+        return table_html("Run", facts, curve_html(f"{self.task.metric}, val", curve))
 
     def check_edge_features(self, dataset: AnyDataset) -> None:
         """Refuse data whose edges have more or fewer features than those of training."""

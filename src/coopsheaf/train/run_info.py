@@ -11,6 +11,9 @@ FORMAT = 1
 LARGEST_FILE = 1 << 28  # bytes: curves of a million epochs, encoders of a million categories
 
 
+CONFIG = "config.json"
+
+
 class CheckpointError(ValueError):
     """A run or checkpoint that cannot be read or belongs to something else; one line."""
 
@@ -18,6 +21,8 @@ class CheckpointError(ValueError):
 def read_run_info(folder: Path) -> dict[str, Any]:
     """What ``run.json`` says."""
     path = folder / "run.json"
+    if not path.exists() and (folder / CONFIG).exists():
+        path = folder / CONFIG  # as it is called where models are shared
     try:
         info = read_json(path, LARGEST_FILE)
     except FileNotFoundError:
