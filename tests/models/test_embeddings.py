@@ -30,6 +30,11 @@ NOT_JUMPING = (
     "ggcn",
     "geom-gcn",
     "fsgnn",
+    "acm-gcn",
+    "acm-gcn-plus",
+    "acmii",
+    "glognn",
+    "glognn++",
 )
 JUMPING = [
     name

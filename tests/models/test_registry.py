@@ -18,7 +18,7 @@ from train.small import node_dataset
 from coopsheaf import list_models, make_model, register_model
 from coopsheaf.models import CSNN, Network
 from coopsheaf.models.info import ModelInfo
-from coopsheaf.models.registry import MODELS, find_model, make_settings
+from coopsheaf.models.registry import ABSENT, MODELS, find_model, make_settings
 from coopsheaf.pages import explore
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.sparse import sparse_product
@@ -163,3 +163,9 @@ def test_another_package_brings_a_model_to_the_command_line(tmp_path: Path) -> N
     done = subprogram("predict", "run", "-o", "two.csv", cwd=tmp_path)
     assert done.code == 2
     assert "model.name must be one of csnn" in done.err
+
+
+def test_a_system_that_is_not_here_is_refused_by_name_with_the_reason() -> None:
+    with pytest.raises(ValueError, match="there is no model 'wrgat' here: its relations come from"):
+        make_model("wrgat", 5, 3)
+    assert not set(ABSENT) & set(MODELS)

@@ -149,6 +149,7 @@ ZOO: dict[str, dict[str, int]] = {
     "bunn": {"num_bundles": 2}, "cognn": {}, "gin": {}, "ggnn": {},
     "gcnii": {}, "gcnii-star": {}, "gprgnn": {}, "fagcn": {},
     "pairnorm": {}, "linkx": {}, "dirgnn": {},
+    "ggcn": {}, "geom-gcn": {}, "fsgnn": {}, "acm-gcn": {}, "acm-gcn-plus": {}, "acmii": {}, "glognn": {},
 }  # fmt: skip
 
 

@@ -36,7 +36,16 @@ FAMILIES = (
     "coopsheaf.zoo.ggcn",
     "coopsheaf.zoo.geom_gcn",
     "coopsheaf.zoo.fsgnn",
+    "coopsheaf.zoo.acm",
+    "coopsheaf.zoo.glognn",
 )
+
+# Systems that people will look for and that are not here, and why.
+ABSENT = {
+    "wrgat": "its relations come from a comparison of degree sequences (struc2vec) whose pruning, "
+    "distances and layers are told by its authors' code alone; a network on relations of our own "
+    "would be another system under its name",
+}
 
 # Other packages add models with an entry point of this group: its value is a ModelInfo.
 ENTRY_POINTS = "coopsheaf.models"
@@ -82,6 +91,8 @@ MODELS = _Models()
 
 def find_model(name: str) -> ModelInfo:
     """A model by its name; the error lists the names."""
+    if name in ABSENT and name not in MODELS:
+        raise ValueError(f"there is no model {name!r} here: {ABSENT[name]}")
     return check_choice("model", name, MODELS)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from coopsheaf.checks import did_you_mean
 from coopsheaf.config import ConfigError, config_hash, from_mapping, override, to_mapping
-from coopsheaf.models.registry import MODELS, find_model
+from coopsheaf.models.registry import ABSENT, MODELS, find_model
 from coopsheaf.train.batches import BatchConfig
 from coopsheaf.train.config import AUTO, TrainConfig
 
@@ -124,6 +124,8 @@ def recipe_from_mapping(values: Mapping[str, Any], where: str) -> Recipe:
             raise ConfigError(f"{where}: recipe.{key} must be text; got {head[key]!r}")
     model = dict(values.get("model", {}))
     name = model.pop("name", None)
+    if isinstance(name, str) and name in ABSENT and name not in MODELS:
+        raise ConfigError(f"{where}: there is no model {name!r} here: {ABSENT[name]}")
     if not isinstance(name, str) or name not in MODELS:
         hint = did_you_mean(name, MODELS)
         raise ConfigError(

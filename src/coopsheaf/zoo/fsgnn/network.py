@@ -28,7 +28,7 @@ class FSGNN(Network):
     r"""FSGNN, "Simplifying approach to node classification in GNNs" (Maurya et al., 2022).
 
     .. math::
-        Z = \operatorname{dropout}\bigl(\operatorname{ReLU}\bigl(\big\Vert_m\,
+        Z = \operatorname{dropout}\bigl(\operatorname{ReLU}\bigl(\operatorname{concat}_m
             \alpha_m \operatorname{norm}(M_m W_m + b_m)\bigr)\bigr) W + b, \qquad
         \alpha = \operatorname{softmax}(a)
 

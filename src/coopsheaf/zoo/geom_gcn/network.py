@@ -75,7 +75,8 @@ class GeomGCNConv(nn.Module):
 class GeomGCN(Network):
     r"""Geom-GCN of Pei et al. (ICLR 2020).
 
-    .. math:: H_{t+1} = \operatorname{ReLU}\bigl(\bigl\Vert_r M^r(\operatorname{dropout}(H_t))\bigr)
+    .. math:: H_{t+1} = \operatorname{ReLU}\bigl(\operatorname{concat}_r
+              M^r(\operatorname{dropout}(H_t))\bigr)
 
     with the layers of :class:`GeomGCNConv`; the last one takes the mean over the divisions and has
     no activation.

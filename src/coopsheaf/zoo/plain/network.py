@@ -147,7 +147,7 @@ class PlainGCN(PlainNetwork):
 
     The networks of the tables on Texas, Wisconsin, Cornell and Film were run on the edge lists as
     they are stored, with the first node of a line as the receiver and row sums on both sides: this
-    network on ``direction="reversed"`` data, but for stored loops, which count twice there.
+    network on ``direction="rows"`` and ``self_loops="double"`` of the data.
 
     Arguments and shapes are those of :class:`PlainNetwork`.
     """
