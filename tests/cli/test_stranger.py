@@ -347,7 +347,7 @@ def commands(folder: Path) -> list[tuple[object, ...]]:
     return [
         ("predict", run, "-o", folder / "out.csv"),
         ("evaluate", run),
-        ("explain", run, "-o", folder / "page.html"),
+        ("explain", run, "-o", folder / "page.html", "--explain", "0"),
     ]
 
 
