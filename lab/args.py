@@ -146,7 +146,7 @@ class Channels:
 class Units:
     """Draw the actions of a run in the unit of each layer, beside those in one unit for all.
 
-    Example: `python -m lab units runs/mines docs/actions.svg`.
+    Example: `python -m lab units runs/mines docs/actions.png`.
     """
 
     run: Positional[Path]

@@ -18,14 +18,18 @@ pytestmark = needs_browser
 @pytest.fixture(scope="module")
 def opened(browser: Browser, board: Board) -> Iterator[Window]:
     with browser.window() as window:
-        yield window.open(board.file)
+        yield put_back(window.open(board.file))
 
 
 @pytest.fixture
 def window(opened: Window) -> Iterator[Window]:
-    """One window for many tests, each of which finds it as it was when it was opened."""
+    """One window for many tests, each of which finds all of the board and nothing chosen."""
     yield opened
     assert opened.complaints == []
+    put_back(opened)
+
+
+def put_back(opened: Window) -> Window:
     opened.page.mouse.move(5, 5)
     opened.page.fill("#search", "")
     opened.page.evaluate("document.activeElement.blur()")
@@ -34,6 +38,7 @@ def window(opened: Window) -> Iterator[Window]:
     opened.set("#layer", 1)
     opened.set("#share", 50)
     opened.page.select_option("#colour", label="action")
+    return opened
 
 
 def numbers(text: str) -> list[float]:

@@ -154,7 +154,7 @@ def test_without_webgl_it_draws_on_a_canvas(browser: Browser, tmp_path: Path, da
         assert window.state["renderer"] == "canvas"
         first = window.picture()
         assert len(first) > 5_000
-        window.set("#layer", 2)
+        window.set("#layer", 2 - window.state["layer"])  # the other one
         second = window.picture()
         assert second != first
         window.page.mouse.click(*window.where(7))

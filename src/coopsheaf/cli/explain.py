@@ -17,6 +17,7 @@ from coopsheaf.train.run import load_run
 
 ROWS = 30  # of importance, in the terminal
 PAGE = "explorer.html"
+LAYOUTS = {"grid": "as a grid", "rings": "around the centre", "forces": "by forces"}
 
 
 def explain(command: args.Explain) -> int:
@@ -59,8 +60,7 @@ def explain(command: args.Explain) -> int:
     content = page.html.encode()
     write_atomically(output, content)
     show.say(
-        f"{page.num_nodes:,} nodes and {page.num_edges:,} edges, laid out "
-        f"{'as a grid' if page.layout == 'grid' else 'by forces'}"
+        f"{page.num_nodes:,} nodes and {page.num_edges:,} edges, laid out {LAYOUTS[page.layout]}"
     )
     for note in page.notes:
         show.say(note)

@@ -144,7 +144,7 @@ def test_tables_hold_what_other_formats_hold() -> None:
 
 def test_numbers_to_sort_by() -> None:
     text = page(RECORDS)
-    assert '<td data-value="85.45">85.45 ± 0.53</td>' in text
+    assert 'data-value="85.45">85.45 ± 0.53</td>' in text
     assert '<td data-value="81.0">81.00 ± 0.82<sup>' in text
     assert re.search(r'data-sort="up">own-x<small>MAE', text)  # less is better
     assert re.search(r'data-sort="down">tolokers<small>AUROC', text)
@@ -387,6 +387,76 @@ def test_it_fits_a_phone_and_both_colour_schemes(browser: Any, file: Path, schem
     assert abs(light - dark) > 500
     widths = tab.evaluate("[...document.querySelectorAll('svg.strip, svg.plot')].map(s => s.clientWidth)")  # fmt: skip
     assert min(widths) > 80
+    assert troubles == []
+
+
+BOLD = "Number(getComputedStyle(cell).fontWeight) >= 600"
+
+
+def bold(tab: Any, table: int) -> list[tuple[int, str]]:
+    """Column and text of every bold number of a table."""
+    found = tab.evaluate(
+        f"[...document.querySelectorAll('table.sources')[{table}].tBodies[0].rows].filter(r => !r.hidden)"
+        f".flatMap(r => [...r.cells].map((cell, k) => [k, cell.textContent, {BOLD}]))"
+    )
+    return [(column, text) for column, text, strong in found if strong]
+
+
+def test_bold_is_the_best_of_a_column_that_is_shown(browser: Any, tmp_path: Path) -> None:
+    def runs(model: str, tests: list[float], **changes: Any) -> list[Record]:
+        return [make(model=model, semantics="", split=k, test=test, **changes) for k, test in enumerate(tests)]  # fmt: skip
+
+    records = [
+        *runs("mlp", [0.6, 0.7]),
+        *runs("gcn", [0.8, 0.9]),
+        *runs("lucky", [0.99]),  # a single run does not compete with means
+        *runs("mlp", [2.0, 3.0], dataset="own-x", metric="mae"),
+        *runs("gcn", [4.0, 5.0], dataset="own-x", metric="mae"),
+    ]
+    path = tmp_path / "report.html"
+    path.write_text(results_page(records), "utf-8")
+    tab, troubles = opened(browser, path)
+    texts = [text for _, text in bold(tab, 0)]
+    assert len(texts) == 2
+    assert any(text.startswith("85.00") for text in texts)
+    assert any(text.startswith("2.5") for text in texts)  # the least error
+    assert troubles == []
+    # Beside published numbers: of all lines, and of those that are left.
+    path.write_text(page([*RECORDS, *runs("csnn", [0.1, 0.2], dataset="squirrel")]), "utf-8")
+    tab, _ = opened(browser, path)
+    for source in ("all lines", "ours", "paper"):
+        tab.get_by_role("button", name=source, exact=True).click()
+        for column, text in bold(tab, 0):
+            values = tab.evaluate(
+                f"{FIRST}.map(r => r.cells[{column}]).filter(c => 'value' in c.dataset && !('alone' in c.dataset)).map(c => Number(c.dataset.value))"
+            )
+            assert len(values) > 1
+            assert float(text.split(" ")[0]) == max(values)
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_tables_can_be_read_at_any_width(browser: Any, file: Path, width: int) -> None:
+    tab, troubles = opened(browser, file, viewport={"width": width, "height": 850})
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    names = tab.evaluate("[...document.querySelectorAll('table.sources tbody th')].map(th => [th.textContent.length, th.offsetWidth, th.offsetHeight])")  # fmt: skip
+    # No name is broken letter by letter: a short one has one line (and its source below, on a phone).
+    assert all(high <= 60 for long, _, high in names if long <= 8)
+    assert all(wide >= 60 for _, wide, _ in names)
+    box = tab.locator(".scroll").first
+    inside = box.evaluate("box => [box.scrollWidth, box.clientWidth]")
+    hint = tab.locator(".scroll + .hint").first
+    assert hint.is_visible() == (inside[0] > inside[1] + 1)
+    if width == 390:
+        # At least one column of numbers beside the names, whole.
+        edges = tab.evaluate("[...document.querySelector('table.sources').tBodies[0].rows[0].cells].map(c => c.getBoundingClientRect().right)")  # fmt: skip
+        assert sum(0 < edge <= 390 for edge in edges) >= 2
+        assert not tab.locator("td.source").first.is_visible()
+    else:
+        assert tab.locator("td.source").first.is_visible()
+    # With a click too.
+    button = tab.locator("table.sources").first.locator("thead button:visible").nth(1)
+    button.click()
+    assert button.locator("xpath=..").get_attribute("aria-sort") in ("ascending", "descending")
     assert troubles == []
 
 

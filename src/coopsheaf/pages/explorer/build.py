@@ -20,6 +20,7 @@ from coopsheaf.pages.explorer.adjacency import adjacency
 from coopsheaf.pages.explorer.content import compose
 from coopsheaf.pages.explorer.layout import lay_out
 from coopsheaf.pages.explorer.neighbourhood import Selection, choose_edges, choose_nodes
+from coopsheaf.pages.explorer.opening import choose_opening
 from coopsheaf.pages.explorer.packing import shorten
 from coopsheaf.pages.explorer.page import render
 from coopsheaf.pages.explorer.reading import Reading, read_run
@@ -41,7 +42,7 @@ class Exploration:
         html: the whole file.
         num_nodes: shown.
         num_edges: drawn.
-        layout: ``"grid"`` or ``"forces"``.
+        layout: ``"grid"``, ``"rings"`` (around the centre) or ``"forces"``.
         has_actions: whether the network has any.
         notes: what was left out and why; empty if nothing was.
         reasons: why the nodes that were to be explained got their predictions.
@@ -72,7 +73,8 @@ def explore(
 ) -> Exploration:
     """Make the page of a run: the graph, who listens, who broadcasts, what comes out.
 
-    The network always sees the whole graph; only what is drawn may be a part of it.
+    The network always sees the whole graph; only what is drawn may be a part of it. The page opens
+    on the first node to explain, or else on the centre, and on the layer with the most to see.
 
     Args:
         run: a trained run with outputs for nodes, or its folder.
@@ -110,6 +112,7 @@ def explore(
             raise ValueError(f"`hops` goes with `center`, a node to count from; got {hops} alone")
     if center is None and explain and n > max_nodes:
         center = explain[0]
+    asked = explain[0] if explain else center
     with stage("reading the network's actions ..."):
         reading = read_run(run, dataset, split, threshold=threshold)
     graph = adjacency(dataset.edge_index, n)
@@ -129,11 +132,12 @@ def explore(
     edges, said = _choose_edges(reading, nodes, max_edges)
     selection = Selection(nodes, edges, notes + said)
     with stage("laying out the graph ..."):
-        layout = lay_out(graph, None if len(nodes) == n else nodes)
+        layout = lay_out(graph, None if len(nodes) == n else nodes, center)
     with stage("explaining nodes ..."):
         reasons = find_reasons(reading, explain)
     with stage("writing the page ..."):
-        html = render(compose(reading, selection, layout, reasons, importance))
+        opening = choose_opening(reading.actions, selection, asked)
+        html = render(compose(reading, selection, layout, reasons, importance, opening))
     return Exploration(
         html=html,
         num_nodes=len(nodes),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from coopsheaf.data.dataset import PARTS
 from coopsheaf.data.metrics import METRICS
 from coopsheaf.pages.explorer.layout import Layout
 from coopsheaf.pages.explorer.neighbourhood import Selection
+from coopsheaf.pages.explorer.opening import Opening
 from coopsheaf.pages.explorer.packing import pack, pack_indices, pack_strengths, shorten
 from coopsheaf.pages.explorer.reading import Reading
 from coopsheaf.pages.explorer.reasons import Reasons, compose_importance, compose_reasons
@@ -36,6 +38,7 @@ def compose(
     layout: Layout,
     reasons: Sequence[Reasons] = (),
     importance: ColumnImportance | None = None,
+    opening: Opening | None = None,
 ) -> dict[str, Any]:
     """Everything the page shows.
 
@@ -52,6 +55,7 @@ def compose(
         "targets": _targets(reading, selection),
         "actions": _actions(reading, selection),
         "silence": reading.silence,
+        "opening": asdict(opening or Opening()),
         "groupings": _groupings(reading),
         "training": _training(reading),
         "settings": _settings(reading),

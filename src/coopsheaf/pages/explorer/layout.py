@@ -1,4 +1,7 @@
-"""Where nodes are drawn: a grid as its grid, anything else by forces, components side by side."""
+"""Where nodes are drawn: a grid as its grid, the surroundings of a node as rings, others by forces.
+
+Components stand side by side.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from torch import Tensor
 from coopsheaf.pages.explorer.adjacency import Adjacency, Ints, components
 from coopsheaf.pages.explorer.force import FEW, force_positions, small_positions
 from coopsheaf.pages.explorer.grid import grid_positions
+from coopsheaf.pages.explorer.rings import MOST, ring_positions
 
 Positions = NDArray[np.float64]
 
@@ -27,24 +31,28 @@ class Layout:
 
     Args:
         positions: ``(n, 2)``, x to the right and y down.
-        kind: ``"grid"`` or ``"forces"``.
+        kind: ``"grid"``, ``"rings"`` or ``"forces"``.
     """
 
     positions: Positions
     kind: str
 
 
-def lay_out(graph: Adjacency, nodes: Ints | None = None) -> Layout:
+def lay_out(graph: Adjacency, nodes: Ints | None = None, center: int | None = None) -> Layout:
     """Find positions for some nodes of a graph, or all of them; the same ones every time.
 
     A grid is recognised on the whole graph, so that a part of a board looks like a part of it.
-    Forces are those between the chosen nodes alone.
+    Around a centre to which all chosen nodes are connected, hops are rings, unless they are too
+    many. Forces are those between the chosen nodes alone.
     """
     chosen = np.arange(graph.num_nodes) if nodes is None else nodes
     grid = grid_positions(graph)
     if grid is not None:
         return Layout(grid[chosen], "grid")
-    return Layout(_by_forces(graph if nodes is None else graph.within(nodes)), "forces")
+    part = graph if nodes is None else graph.within(nodes)
+    if center is not None and len(chosen) <= MOST:
+        return Layout(ring_positions(part, int(np.searchsorted(chosen, center))), "rings")
+    return Layout(_by_forces(part), "forces")
 
 
 def _by_forces(graph: Adjacency) -> Positions:

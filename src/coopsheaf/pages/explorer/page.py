@@ -29,6 +29,8 @@ SCRIPTS = (
     "controls",
     "state",
     "scene",
+    "labels",
+    "opening",
     "drawing",
     "legend",
     "main",

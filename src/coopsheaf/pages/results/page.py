@@ -39,6 +39,10 @@ from coopsheaf.report.tables import (
 )
 from coopsheaf.train.records import Record
 
+BOLD = (
+    "Bold: the best of a column, among the lines that are shown. Single runs, which have no "
+    "deviation, do not compete with means."
+)
 _HUGE = 1e12  # beyond it (or not a number at all), a score has no place on an axis
 # What stands in a table's head if less is better.
 _LOWER = (*LOWER_IS_BETTER, *(METRIC_LABELS[name] for name in LOWER_IS_BETTER), "s")
@@ -136,12 +140,18 @@ def _table(table: Table) -> str:
         f"<small>{escape(metric)}</small></th>"
         for cell, metric in zip(table.datasets, table.metrics, strict=True)
     )
+    best = find_best(table)
     lines = []
-    for line in table.lines:
-        cells = "".join(f"<td{_value(cell)}>{text(cell)}</td>" for cell in line.cells)
+    for row, line in enumerate(table.lines):
+        cells = "".join(
+            f"<td{' class=best' if (row, k) in best else ''}{_value(cell)}"
+            f"{' data-alone' if is_alone(table, row, k) else ''}>{text(cell)}</td>"
+            for k, cell in enumerate(line.cells)
+        )
+        source = escape(line.source)
         lines.append(
-            f'<tr class="{escape(line.source)}"><th scope="row">{escape(line.model)}</th>'
-            f'<td class="word">{escape(line.source)}</td>{cells}</tr>'
+            f'<tr class="{source}"><th scope="row" data-source="{source}">{escape(line.model)}</th>'
+            f'<td class="word source">{source}</td>{cells}</tr>'
         )
     rows = "\n".join(lines)
     notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
@@ -150,10 +160,31 @@ def _table(table: Table) -> str:
     whole = (
         '<table class="sortable sources">\n<thead><tr>'
         '<th scope="col" data-sort="word">Model</th>'
-        '<th scope="col" class="word" data-sort="word">Source</th>'
+        '<th scope="col" class="word source" data-sort="word">Source</th>'
         f"{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
     )
-    return f'{_scroll(table.title, whole)}\n<div class="notes">{notes}{remarks}</div>'
+    return f'{_scroll(table.title, whole)}\n<div class="notes"><p>{BOLD}</p>{notes}{remarks}</div>'
+
+
+def find_best(table: Table) -> set[tuple[int, int]]:
+    """The places, line and column, of the best number of every column that has several."""
+    best = set()
+    for k, metric in enumerate(table.metrics):
+        values = {
+            row: value
+            for row, line in enumerate(table.lines)
+            if (value := read_number(line.cells[k])) is not None and not is_alone(table, row, k)
+        }
+        if len(values) > 1:
+            top = (min if _order(metric) == "up" else max)(values.values())
+            best |= {(row, k) for row, value in values.items() if value == top}
+    return best
+
+
+def is_alone(table: Table, row: int, column: int) -> bool:
+    """Whether a number is that of one run, without a deviation, in a column of means."""
+    texts = [line.cells[column].text for line in table.lines]
+    return "±" not in texts[row] and any("±" in text for text in texts)
 
 
 def _scroll(title: str, content: str) -> str:
@@ -169,13 +200,19 @@ def _order(metric: str) -> str:
     return "up" if metric in _LOWER else "down"
 
 
-def _value(cell: Cell) -> str:
-    """The number in a cell, for sorting; the printed text may have a deviation after it."""
+def read_number(cell: Cell) -> float | None:
+    """The number in a cell; the printed text may have a deviation after it."""
     try:
         value = float(cell.text.split(" ", 1)[0])
     except ValueError:
-        return ""
-    return f' data-value="{value!r}"' if math.isfinite(value) else ""
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _value(cell: Cell) -> str:
+    """The number in a cell, for sorting."""
+    value = read_number(cell)
+    return "" if value is None else f' data-value="{value!r}"'
 
 
 def _scores(records: Sequence[Record], reference: Reference) -> str:

@@ -41,6 +41,34 @@ function makeSortable(table) {
   });
 }
 
+// The best of every column among the lines that are shown, in bold.
+function markBest(table) {
+  const rows = [...table.tBodies[0].rows].filter((row) => !row.hidden);
+  [...table.tHead.rows[0].cells].forEach((head, column) => {
+    const way = head.dataset.sort;
+    if (way !== "up" && way !== "down") return;
+    for (const row of table.tBodies[0].rows) row.cells[column].classList.remove("best");
+    const cells = rows.map((row) => row.cells[column]);
+    const values = cells.filter((cell) => "value" in cell.dataset && !("alone" in cell.dataset));
+    if (values.length < 2) return;
+    const top = Math[way === "up" ? "min" : "max"](...values.map((cell) => Number(cell.dataset.value)));
+    for (const cell of values) cell.classList.toggle("best", Number(cell.dataset.value) === top);
+  });
+}
+
+// What does not fit can be scrolled; where that is so, it is said.
+function makeHint(box) {
+  const hint = document.createElement("p");
+  hint.className = "hint";
+  hint.textContent = "There are more columns to the right: scroll sideways →";
+  box.after(hint);
+  const refresh = () => {
+    hint.hidden = box.scrollWidth <= box.clientWidth + 1;
+  };
+  new ResizeObserver(refresh).observe(box);
+  refresh();
+}
+
 function makeChoice() {
   const tables = [...document.querySelectorAll("table.sources")];
   const sources = new Set(tables.flatMap((t) => [...t.tBodies[0].rows].map((r) => r.className)));
@@ -60,6 +88,7 @@ function makeChoice() {
       button.setAttribute("aria-pressed", "true");
       for (const table of tables) {
         for (const row of table.tBodies[0].rows) row.hidden = source !== "" && row.className !== source;
+        markBest(table);
       }
     });
     group.append(button);
@@ -68,4 +97,5 @@ function makeChoice() {
 }
 
 document.querySelectorAll("table.sortable").forEach(makeSortable);
+document.querySelectorAll(".scroll").forEach(makeHint);
 makeChoice();

@@ -45,6 +45,7 @@ function drawPicture(now) {
   };
   try {
     view.painter.draw(camera, scene, view.dpr);
+    drawLabels(camera, view.dpr, moving);
   } catch (error) {
     if (view.painter.kind !== "WebGL") throw error;
     giveUpWebGL(error);
@@ -63,6 +64,7 @@ function requestDraw() {
 }
 
 function moveCamera(move) {
+  view.touched = true;
   move();
   hover(-1);
   view.restAt = performance.now() + REST;
@@ -88,9 +90,10 @@ function resize() {
     canvas.width = width;
     canvas.height = height;
   }
-  const atHome = view.drawn === 0 || Math.abs(view.camera.scale / view.camera.home - 1) < 1e-6;
+  const atHome = Math.abs(view.camera.scale / view.camera.home - 1) < 1e-6;
   view.camera.resize(box.width, box.height);
-  if (atHome) view.camera.fit();
+  if (!view.touched) settle();
+  else if (atHome) view.camera.fit();
   requestDraw();
 }
 

@@ -26,10 +26,13 @@ function start() {
   headline();
   state.share = edges.count > 4000 ? 50 : 100;
   byId("share").value = String(state.share);
+  state.selected = content.opening.node;
+  state.layer = content.opening.layer;
   refreshModes();
   makePainter();
   view.picker = new Picker();
   setUpControls();
+  byId("layer").value = String(state.layer + 1);
   refreshShare();
   refreshLegend();
   resize();
@@ -62,6 +65,7 @@ window.explorer = Object.freeze({
     x: view.camera.x,
     y: view.camera.y,
   }),
+  labels: () => labelled.slice(),
   screen: (node) => view.camera.toScreen(nodes.x[node], nodes.y[node]),
   select: (node) => choose(node, { center: true }),
 });

@@ -54,7 +54,7 @@ function choose(node, { center = false, reveal = center } = {}) {
   const outside = px < 20 || py < 20 || px > camera.width - 20 || py > camera.height - 20;
   if (center || outside) {
     moveCamera(() =>
-      camera.center(nodes.x[node], nodes.y[node], center ? Math.max(camera.scale, 52) : camera.scale),
+      camera.center(nodes.x[node], nodes.y[node], center ? Math.max(camera.scale, CLOSE) : camera.scale),
     );
   }
   if (byId("node-section")) byId("node-section").open = true;
