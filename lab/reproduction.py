@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from coopsheaf.compare.comparison import Comparison, load_comparison
+from coopsheaf.compare.plan import FILE as PLAN
 from coopsheaf.report.formats import to_markdown
 from coopsheaf.report.paired import VERDICTS
 from coopsheaf.report.reference import base_name
@@ -56,11 +58,13 @@ class Evidence:
         records: one seed of all settings.
         sweeps: the searches.
         seeds: the records of all seeds.
+        comparisons: of models on the same folds, by the names of their folders.
     """
 
     records: tuple[Record, ...]
     sweeps: tuple[SweepResult, ...] = ()
     seeds: tuple[Record, ...] = ()
+    comparisons: Mapping[str, Comparison] = field(default_factory=dict)
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -87,10 +91,12 @@ class Evidence:
 
 
 def load_evidence(folder: Path) -> Evidence:
-    """The records of a folder of results, and the sweeps below it."""
+    """The records of a folder of results, and the sweeps and comparisons below it."""
     records = tuple(find_records(folder))
     sweeps = tuple(find_sweeps(folder / "sweeps"))
-    return Evidence(tuple(first_seeds(records)), sweeps, records)
+    plans = sorted((folder / "compare").glob(f"*/{PLAN}"))
+    comparisons = {plan.parent.name: load_comparison(plan.parent) for plan in plans}
+    return Evidence(tuple(first_seeds(records)), sweeps, records, comparisons)
 
 
 def contents(evidence: Evidence) -> dict[str, str]:
@@ -110,6 +116,7 @@ def contents(evidence: Evidence) -> dict[str, str]:
         "seeds": seed_table(evidence.seeds),
         "runtime": to_markdown(layout(evidence.shown, reference=PAPER, timing=True)[-1:]),
         "remaining": still_to_run(evidence),
+        **{f"compare-{name}": each.to_markdown() for name, each in evidence.comparisons.items()},
     }
 
 

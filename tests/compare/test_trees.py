@@ -95,3 +95,13 @@ def test_it_can_be_stopped() -> None:
     found = fit_trees(x, (x[:, 0] > 0).long(), PARTS, Task("binary", "auroc"), FEW, outputs=1, should_stop=lambda: True)  # fmt: skip
     assert found.interrupted
     assert found.iterations == 0
+
+
+def test_rows_without_weight_teach_nothing() -> None:
+    x = columns()
+    y = (x[:, 0] > 0).long()
+    weight = torch.ones(N)
+    y[:80], weight[:80] = 1 - y[:80], 0.0  # half of the training rows are wrong, and do not count
+    found = fit_trees(x, y, PARTS, Task("binary", "auroc"), FEW, outputs=1, weight=weight)
+    assert found.scores["test"] > 0.95
+    assert fit_trees(x, y, PARTS, Task("binary", "auroc"), FEW, outputs=1).scores["test"] < 0.9

@@ -99,6 +99,7 @@ class TreeContestant:
                     Task(dataset.task, self.metric or dataset.metric),
                     settings,
                     outputs=dataset.out_channels,
+                    weight=getattr(dataset, "sample_weight", None),
                     should_stop=stop,
                 )
             if result.interrupted:

@@ -81,6 +81,7 @@ def fit_trees(
     settings: TreeSettings,
     *,
     outputs: int,
+    weight: Tensor | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> TreeResult:
     """Boost trees until the validation metric stands still.
@@ -92,6 +93,7 @@ def fit_trees(
         task: whose metric decides.
         settings: of the trees.
         outputs: how many a model of this task has.
+        weight: ``(n,)``, how much each training row counts.
         should_stop: asked every few iterations.
     """
     limits = load_extra("threadpoolctl", "boosted trees need").threadpool_limits
@@ -99,6 +101,7 @@ def fit_trees(
     rows = {part: columns[index].double().numpy() for part, index in parts.items()}
     targets = {part: y[index] for part, index in parts.items()}
     forest = _make_forest(task, targets["train"], outputs, settings, columns.shape[1])
+    masses = None if weight is None else weight[parts["train"]].double().numpy()
     best, best_at, done = None, 0, 0
     with limits(limits=torch.get_num_threads(), user_api="openmp"):
         while done < settings.iterations and done - best_at < settings.patience:
@@ -106,7 +109,7 @@ def fit_trees(
                 seconds = time.perf_counter() - began
                 return TreeResult({}, best_at, done, seconds, interrupted=True)
             ahead = min(done + CHUNK, settings.iterations)
-            forest.grow(rows["train"], ahead)
+            forest.grow(rows["train"], masses, ahead)
             for logits in islice(forest.staged(rows["val"]), done, ahead):
                 done += 1
                 score = task.score(logits, targets["val"])
@@ -128,9 +131,11 @@ class _Forest:
     def __init__(self, members: list[_Member], outputs: int) -> None:
         self.members, self.outputs = members, outputs
 
-    def grow(self, x: NDArray[np.float64], iterations: int) -> None:
+    def grow(
+        self, x: NDArray[np.float64], weight: NDArray[np.float64] | None, iterations: int
+    ) -> None:
         for member in self.members:
-            member.grow(x, iterations)
+            member.grow(x, weight, iterations)
 
     def staged(self, x: NDArray[np.float64]) -> Iterator[Tensor]:
         """Logits ``(rows, outputs)`` after one iteration, after two, ..."""
@@ -154,11 +159,14 @@ class _Member:
         self.model, self.y, self.rows, self.outputs = model, y, rows, outputs
         self.iterations = 0
 
-    def grow(self, x: NDArray[np.float64], iterations: int) -> None:
+    def grow(
+        self, x: NDArray[np.float64], weight: NDArray[np.float64] | None, iterations: int
+    ) -> None:
         self.iterations = iterations
         if self.model is not None:
             self.model.set_params(max_iter=iterations)
-            self.model.fit(x[self.rows], self.y[self.rows])
+            known = None if weight is None else weight[self.rows]
+            self.model.fit(x[self.rows], self.y[self.rows], sample_weight=known)
 
     def staged(self, x: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
         if self.model is None:  # one class alone, for certain; or nothing is known
