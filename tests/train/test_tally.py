@@ -148,7 +148,7 @@ ZOO: dict[str, dict[str, int]] = {
     "snn": {}, "resnet": {}, "gcn": {}, "sage": {}, "gat": {"num_heads": 2}, "gt": {"num_heads": 2},
     "bunn": {"num_bundles": 2}, "cognn": {}, "gin": {}, "ggnn": {},
     "gcnii": {}, "gcnii-star": {}, "gprgnn": {}, "fagcn": {},
-    "pairnorm": {}, "linkx": {}, "dirgnn": {},
+    "pairnorm": {}, "linkx": {}, "dirgnn": {}, "mixhop": {}, "mixhop-linkx": {},
     "ggcn": {}, "geom-gcn": {}, "fsgnn": {}, "acm-gcn": {}, "acm-gcn-plus": {}, "acmii": {}, "glognn": {},
 }  # fmt: skip
 

@@ -33,6 +33,8 @@ FAMILIES = (
     "coopsheaf.zoo.pairnorm",
     "coopsheaf.zoo.linkx",
     "coopsheaf.zoo.dirgnn",
+    "coopsheaf.zoo.mixhop",
+    "coopsheaf.zoo.h2gcn",
     "coopsheaf.zoo.ggcn",
     "coopsheaf.zoo.geom_gcn",
     "coopsheaf.zoo.fsgnn",
