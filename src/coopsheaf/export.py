@@ -37,6 +37,7 @@ from coopsheaf.files import write_atomically
 from coopsheaf.models.registry import find_model
 from coopsheaf.sheaves.edge_list import EdgeList
 from coopsheaf.sheaves.kernels.diagonal import compose_inverse_sqrt
+from coopsheaf.train.decisions import Decision
 from coopsheaf.train.run import Run
 
 METADATA = "coopsheaf.json"  # in a .pt2
@@ -161,10 +162,22 @@ def describe_run(run: Run) -> dict[str, Any]:
         "outputs": {"shape": [rows, info["out_channels"]], "dtype": dtype},
         "meaning": _MEANINGS[run.task.kind],
         "class_names": list(run.class_names),
+        **_decision(run),
         "feature_names": [] if encoder is None else list(encoder.feature_names),
         "encoder": stored,
         "prepare": _how_to_prepare(run),
     }
+
+
+def _decision(run: Run) -> dict[str, Any]:
+    """How a run came to decide; outputs of exported programs are as the network gives them."""
+    decision = run.decision
+    if decision == Decision():
+        return {}
+    how = "probabilities are those of scale * output + shift"
+    if run.task.kind == "binary":
+        how += "; the second class is predicted where its probability is above threshold"
+    return {"decision": {**decision.to_plain(), "meaning": how}}
 
 
 _MEANINGS = {

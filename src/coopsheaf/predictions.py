@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from coopsheaf.train.feed import GraphFeed
 from coopsheaf.train.links import LinkNetwork
 from coopsheaf.train.run import Run
 from coopsheaf.train.run_info import CheckpointError
+from coopsheaf.train.summary import Summary, summarise
 
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBER = re.compile(r"[+-]?(inf|nan|(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?)")
@@ -144,7 +145,7 @@ def predict(run: Run, dataset: AnyDataset) -> Predictions:
         logits, ids = logits[order], tuple(ids[i] for i in order.tolist())
     if run.task.kind == "regression":
         return _numbers(run, logits.reshape(len(ids), -1), ids, name)
-    probabilities = run.task.probabilities(logits.double())
+    probabilities = run.probabilities(logits.double())
     names = run.class_names or tuple(str(k) for k in range(probabilities.shape[1]))
     if run.task.kind == "multilabel":
         values = tuple(
@@ -152,7 +153,7 @@ def predict(run: Run, dataset: AnyDataset) -> Predictions:
             for row in (probabilities > 0.5).tolist()
         )
     else:
-        values = tuple(names[k] for k in run.task.classes(logits).tolist())
+        values = tuple(names[k] for k in run.classes(logits.double()).tolist())
     return Predictions(ids, values, names, probabilities, name)
 
 
@@ -171,6 +172,33 @@ def score(run: Run, dataset: NodeDataset | GraphDataset, mask: Tensor | None = N
         dataset: data with the features of training and labels.
         mask: ``(n,)`` booleans; only these nodes or graphs.
     """
+    logits, y, known = _labelled(run, dataset, mask)
+    return Score(run.score(logits[known], y[known]), int(known.sum()))
+
+
+def summaries(
+    run: Run, dataset: NodeDataset | GraphDataset, masks: Mapping[str, Tensor]
+) -> dict[str, tuple[Summary, int]]:
+    """All metrics of a run over what is labelled in some parts, and how much that is.
+
+    Args:
+        run: a trained run for nodes or graphs.
+        dataset: data with the features of training and labels.
+        masks: ``(n,)`` booleans by part; a part without labels is left out.
+    """
+    logits, y, known = _labelled(run, dataset, None)
+    found = {}
+    for part, mask in masks.items():
+        if (here := known & mask).any():
+            summary = summarise(run.task, run.decision, logits[here], y[here])
+            found[part] = (summary, int(here.sum()))
+    return found
+
+
+def _labelled(
+    run: Run, dataset: NodeDataset | GraphDataset, mask: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Outputs, targets, and which of them are known and wanted."""
     graphs = isinstance(dataset, GraphDataset)
     y = torch.cat([graph.y for graph in dataset.graphs]) if graphs else dataset.y  # type: ignore[union-attr]
     known = y >= 0 if not y.is_floating_point() else ~y.isnan()
@@ -188,8 +216,7 @@ def score(run: Run, dataset: NodeDataset | GraphDataset, mask: Tensor | None = N
         raise ValueError(
             f"there must be labels to compare with{where}; there are none that the run knows"
         )
-    logits = _outputs(run, dataset)
-    return Score(run.task.score(logits[known], y[known]), int(known.sum()))
+    return _outputs(run, dataset), y, known
 
 
 def _outputs(run: Run, dataset: AnyDataset) -> Tensor:

@@ -44,7 +44,7 @@ def test_a_run_is_evaluated_on_its_own_data(
     lines = program.ok("evaluate", "run").splitlines()
     assert any("mrr" in line for line in lines)
     for part in ("train", "val", "test"):
-        (row,) = [line for line in lines if part in line.split()]
+        row = next(line for line in lines if part in line.split())
         now, then = [word for word in row.split() if word.startswith("0.")]
         assert now == then
 

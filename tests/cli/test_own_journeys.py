@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -63,12 +64,17 @@ def train(program: Program, *words: object) -> str:
     return program.ok("train", *words, "--epochs", 2, "--out", "run", *SMALL)
 
 
+def count_labelled(out: str, what: str) -> int:
+    """Of all parts that `evaluate` keeps apart."""
+    return sum(int(count) for count in re.findall(rf"^(\d+) labelled {what} ", out, re.MULTILINE))
+
+
 def scores_are_found_again(program: Program) -> None:
     """``evaluate`` reads the same tables again and measures what training measured."""
     scores = load_run(Path("run")).info["result"]["scores"]
     out = program.ok("evaluate", "run")
     for part in ("train", "val", "test"):
-        (line,) = [line for line in out.splitlines() if f" {part} " in line]
+        line = next(line for line in out.splitlines() if f" {part} " in line)
         assert line.count(f"{scores[part]:.4f}") == 2, out
 
 
@@ -92,7 +98,10 @@ def test_classes(program: Program) -> None:
     out = program.ok("predict", "run", *given, "-o", "o.csv")
     assert "--weight" not in out  # which is no option of predict
     assert "label" not in out  # nor are the labels looked at
-    assert program.ok("evaluate", "run", *given).splitlines()[-1].startswith("40 labelled nodes: ")
+    out = program.ok("evaluate", "run", *given)
+    assert count_labelled(out, "nodes") == 40
+    assert "labelled nodes that the run was trained on: " in out
+    assert "the names of those of the run's training and validation part" in out
     program.ok("explain", "run", "-o", "page.html")
 
 
@@ -104,7 +113,9 @@ def test_two_targets(program: Program) -> None:
     header, *rows = both_ways(program, *given)
     assert header == ["id", "prediction(height)", "prediction(weight)"]
     assert len({row[2] for row in rows}) > 1
-    assert "40 labelled nodes: mae" in program.ok("evaluate", "run", *given)
+    out = program.ok("evaluate", "run", *given)
+    assert count_labelled(out, "nodes") == 40
+    assert "labelled nodes of its test part: mae" in out
     program.ok("explain", "run", "-o", "page.html")
 
 
@@ -152,7 +163,9 @@ def test_whole_graphs(program: Program) -> None:
     header, *rows = both_ways(program, *given)
     assert header == ["graph", "prediction", "p(n)", "p(y)"]
     assert [row[0] for row in rows] == [f"g{g}" for g in range(20)]
-    assert "20 labelled graphs: auroc" in program.ok("evaluate", "run", *given)
+    out = program.ok("evaluate", "run", *given)
+    assert count_labelled(out, "graphs") == 20
+    assert "labelled graphs of its test part: auroc" in out
     assert "give --graphs" in program("predict", "run", *given[:4], "-o", "o.csv").error
     assert "explain takes node tasks only" in program("explain", "run").error
     assert "whole graphs" in program("data", "pack", *given, "--target", "toxic", "-o", "p").error
@@ -286,7 +299,7 @@ def test_runs_of_former_versions(program: Program) -> None:
     scores_are_found_again(program)
     before = read()
     assert both_ways(program, *given) == before
-    assert "40 labelled nodes" in program.ok("evaluate", "run", *given)
+    assert count_labelled(program.ok("evaluate", "run", *given), "nodes") == 40
 
 
 def test_a_pack_of_own_tables(program: Program) -> None:

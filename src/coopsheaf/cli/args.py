@@ -46,7 +46,12 @@ class Train:
         None
     )
     class_weights: bool = False
-    """Weigh classes by their inverse frequency; short for --set train.class_weights=true."""
+    """Weigh classes by their inverse frequency, and calibrate probabilities on validation; short
+    for --set train.class_weights=true."""
+    threshold: Annotated[str | None, arg(metavar="RULE", help_behavior_hint="")] = None
+    """How likely the second of two classes must be to be predicted, chosen on validation: f1,
+    youden, precision=0.9, cost=10:1 (of a miss and of a false alarm), or a number; 0.5 by default.
+    Short for --set train.threshold=RULE."""
     out: Path | None = None
     """Folder of the run; by default runs/MODEL-DATASET-SPLIT."""
     resume: bool = False

@@ -13,6 +13,7 @@ from coopsheaf.cli.limits import check_threads
 from coopsheaf.cli.own import has_own, read_own
 from coopsheaf.cli.passed_over import say_passed_over
 from coopsheaf.cli.stopping import Stop, check_requeue, stoppable
+from coopsheaf.cli.summaries import describe_decision, show_summaries
 from coopsheaf.cli.verifying import verify
 from coopsheaf.data.catalogue import DATASETS
 from coopsheaf.data.dataset import PARTS, GraphDataset, NodeDataset
@@ -104,9 +105,16 @@ def _train_splits(
             f"(epoch {result.best_epoch} of {result.epochs}{often}, {result.seconds:.1f} s)"
         )
         show.say(f"  run: {out}   record: {file}")
+        if len(splits) == 1:
+            show_summaries(run, run.summary, "test")
+        else:
+            for line in describe_decision(run):
+                show.say(f"  {line}")
         word = remark(run.task, dataset, split, result, recipe.train)
         if word is not None:
             show.say(f"  NOTE: {word}")
+    if len(splits) > 1:
+        show.say("all metrics of a run, and a report by class: coopsheaf evaluate RUN")
     return 0
 
 
@@ -173,7 +181,7 @@ def choose_recipe(command: args.Train, own: bool) -> Recipe:
         recipe = default_recipe(command.model)
     else:
         recipe = recipe_for(command.model, command.dataset or "")
-    short = {field: getattr(command, field) for field in ("epochs", "seed", "metric")}
+    short = {field: getattr(command, field) for field in ("epochs", "seed", "metric", "threshold")}
     given = [f"train.{field}={value}" for field, value in short.items() if value is not None]
     if command.class_weights:
         given.append("train.class_weights=true")

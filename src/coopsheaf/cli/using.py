@@ -5,16 +5,25 @@ from __future__ import annotations
 import torch
 
 from coopsheaf.cli import args, show
-from coopsheaf.data.dataset import GraphDataset
+from coopsheaf.cli.summaries import PARTS as PART_NAMES
+from coopsheaf.cli.summaries import show_summaries
+from coopsheaf.data.dataset import PARTS, GraphDataset
 from coopsheaf.data.links import AnyDataset, LinkDataset
-from coopsheaf.data.metrics import METRICS
 from coopsheaf.files import write_atomically
-from coopsheaf.predictions import LinkPredictions, Predictions, predict_links, score
+from coopsheaf.predictions import LinkPredictions, Predictions, predict_links, summaries
 from coopsheaf.predictions import predict as predict_all
-from coopsheaf.train.data import read_pairs, run_data
-from coopsheaf.train.loop import evaluate as evaluate_feed
+from coopsheaf.train.data import own_parts, read_pairs, run_data
 from coopsheaf.train.make_feed import make_feed
 from coopsheaf.train.run import Run, load_run, read_result
+from coopsheaf.train.summary import summarise
+
+# How nodes of new tables are spoken of, of which the run may have met some.
+_MET = {
+    "train": " that the run was trained on",
+    "val": " that it was selected by",
+    "test": " of its test part",
+    "new": " that are new to it",
+}
 
 
 def evaluate(command: args.Evaluate) -> int:
@@ -28,13 +37,20 @@ def evaluate(command: args.Evaluate) -> int:
     if command.nodes is not None:
         return _evaluate_new(run, dataset, command)
     feed = make_feed(dataset, split, run.recipe, torch.device("cpu"))
-    scores = evaluate_feed(run.model, feed, run.task)
+    run.model.eval()
+    with torch.no_grad():
+        outputs = feed.outputs(run.model, PARTS)
     before = read_result(run.info).scores
     show.table(
-        ["part", METRICS[run.task.metric].label, "at training"],
-        [[part, f"{score:.4f}", f"{before[part]:.4f}"] for part, score in scores.items()],
+        ["part", run.task.metric, "at training"],
+        [
+            [part, f"{run.task.score(*pair):.4f}", f"{before[part]:.4f}"]
+            for part, pair in outputs.items()
+        ],
         f"{run.info['model']} on {dataset.name}, split {split}",
     )
+    parts = {part: summarise(run.task, run.decision, *pair) for part, pair in outputs.items()}
+    show_summaries(run, parts, "test")
     return 0
 
 
@@ -67,16 +83,31 @@ def predict(command: args.Predict) -> int:
 
 
 def _evaluate_new(run: Run, dataset: AnyDataset, command: args.Evaluate) -> int:
-    """The metric on what is labelled of new tables."""
+    """The metrics on what is labelled of new tables, apart from what the run was trained on."""
     assert not isinstance(dataset, LinkDataset)
+    known = own_parts(run, dataset, command.data_dir)
     try:
-        found = score(run, dataset)
+        found = summaries(run, dataset, known.masks)
     except ValueError as error:
         raise ValueError(f"{command.graphs or command.nodes}: {error}") from None
     what = "graphs" if isinstance(dataset, GraphDataset) else "nodes"
-    show.say(
-        f"{found.labelled} labelled {what}: {METRICS[run.task.metric].label} {found.value:.4f}"
-    )
+    for part, (summary, count) in found.items():
+        name = run.task.metric
+        said = f"{count} labelled {what}{_MET[part] if len(known.masks) > 1 else ''}"
+        show.say(f"{said}: {name} {summary.metrics[run.task.metric]:.4f}")
+    if known.why_not:
+        show.say(
+            f"NOTE: {what} that the run was trained on cannot be told from others, because its own "
+            f"tables are not to be had: {known.why_not}"
+        )
+    elif met := [part for part in found if part in ("train", "val")]:
+        names = " and ".join(PART_NAMES[part] for part in met)
+        show.say(
+            f"NOTE: some {what} have the names of those of the run's {names} part: they are kept "
+            "apart, because scores on what a run has learned from or was chosen by flatter it"
+        )
+    parts = {part: summary for part, (summary, _) in found.items()}
+    show_summaries(run, parts, "new" if "new" in parts else "test")
     return 0
 
 

@@ -11,8 +11,10 @@ from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.links import AnyDataset, LinkDataset
 from coopsheaf.data.metrics import check_metric, metrics_of
 from coopsheaf.train.config import TrainConfig
+from coopsheaf.train.decisions import CALIBRATED
 from coopsheaf.train.metrics import compute
 from coopsheaf.train.task import Task
+from coopsheaf.train.thresholds import parse_rule
 
 
 def task_of(config: TrainConfig, dataset: AnyDataset) -> Task:
@@ -42,6 +44,7 @@ def check_splits(config: TrainConfig, dataset: AnyDataset, splits: Iterable[int]
         ValueError: one line that names the split, and what would do.
     """
     task = task_of(config, dataset)
+    _check_decisions(config, task.kind)
     for split in splits:
         y = part_targets(dataset, "val", split)
         fit = _defined(task, y, dataset)
@@ -51,6 +54,33 @@ def check_splits(config: TrainConfig, dataset: AnyDataset, splits: Iterable[int]
                 f"the validation metric, {task.metric}, is not defined on split {split} of "
                 f"{dataset.name}: {_what_is_there(y, dataset)}; leave the split out{others}"
             )
+        needs = _needs_both(config)
+        if needs and task.kind != "multilabel" and len(y.unique()) < 2:
+            raise ValueError(
+                f"{needs} looks at validation, which must have two classes; on split {split} of "
+                f"{dataset.name} {_what_is_there(y, dataset)}: leave the split out, or {needs}"
+            )
+
+
+def _check_decisions(config: TrainConfig, kind: str) -> None:
+    """Thresholds are for two classes, probabilities for whatever has some."""
+    if config.threshold is not None and kind != "binary":
+        raise ValueError(
+            f"`train.threshold` is for two classes, and the task is {kind!r}; leave it out; got "
+            f"{config.threshold!r}"
+        )
+    if config.calibrate and kind not in CALIBRATED:
+        raise ValueError(
+            f"`train.calibrate` is for probabilities of classes, and the task is {kind!r}; leave "
+            "it out"
+        )
+
+
+def _needs_both(config: TrainConfig) -> str:
+    """What the settings ask for and cannot be had from one class; empty if nothing."""
+    if config.threshold is not None and not isinstance(parse_rule(config.threshold), float):
+        return f"`train.threshold` {config.threshold!r}"
+    return "`train.calibrate`" if config.calibrate else ""
 
 
 def _defined(task: Task, y: Tensor, dataset: AnyDataset) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from coopsheaf.checks import check_choice, check_int
 from coopsheaf.data.metrics import METRICS
+from coopsheaf.train.thresholds import parse_rule
 
 OPTIMIZERS = {"adam": "Adam", "adamw": "AdamW, decoupled weight decay"}
 SCHEDULES = {
@@ -72,6 +73,11 @@ class TrainConfig:
             :data:`~coopsheaf.data.metrics.METRICS`; that of the dataset if not set.
         logger: where else the curves go: ``"csv"``, ``"tensorboard"``, ``"wandb"`` or ``"mlflow"``.
             It changes nothing of the run, and is no part of its hash.
+        threshold: of two classes, how likely the second must be to be predicted: a number, or how
+            validation chooses it, ``"f1"``, ``"youden"``, ``"precision=0.9"`` or ``"cost=10:1"``
+            (of a miss and of a false alarm); 0.5 if not set.
+        calibrate: fit probabilities to frequencies on validation
+            (:mod:`coopsheaf.train.decisions`); if not set, where ``class_weights`` are used.
         processes: how many processes share every step; set by how the program was started
             (``torchrun --nproc-per-node N -m coopsheaf train ...``), not by hand.
     """
@@ -98,6 +104,8 @@ class TrainConfig:
     eval_parts: str | None = None
     stop: str | None = None
     metric: str | None = None
+    threshold: float | str | None = None
+    calibrate: bool | None = None
 
     logger: str | None = None
 
@@ -125,6 +133,8 @@ class TrainConfig:
             check_choice("eval_parts", self.eval_parts, EVAL_PARTS)
         if self.metric is not None:
             check_choice("metric", self.metric, METRICS)
+        if self.threshold is not None:
+            parse_rule(self.threshold)
         if self.processes is not None:
             check_int("processes", self.processes, minimum=2)
         if self.select is not None:

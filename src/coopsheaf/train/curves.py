@@ -59,9 +59,15 @@ def recall_at_precision(scores: Tensor, labels: Tensor, precision: float) -> Ten
 
 def counts(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """True and false positives at each distinct score, from the highest down, ``(k,)`` each."""
+    return find_cuts(scores, labels)[1:]
+
+
+def find_cuts(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The distinct scores from the highest down, and the true and false positives that have at
+    least as much, ``(k,)`` each."""
     scores, order = scores.sort(descending=True)
     last = scores.new_ones(scores.shape[0], dtype=torch.bool)
     last[:-1] = scores[1:] != scores[:-1]  # where a run of equal scores ends
     place = last.nonzero().squeeze(1)
     hits = labels[order].long().cumsum(0)[place]
-    return hits, 1 + place - hits
+    return scores[place], hits, 1 + place - hits

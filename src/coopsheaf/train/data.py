@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
-from coopsheaf.data.dataset import GraphDataset, NodeDataset
+from coopsheaf.data.dataset import PARTS, GraphDataset, NodeDataset
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.links import AnyDataset, LinkDataset
 from coopsheaf.data.pack import PREFIX
@@ -16,7 +18,7 @@ from coopsheaf.data.registry import load_dataset
 from coopsheaf.data.tables.load import read_tables_like
 from coopsheaf.data.tables.own import read_own_again, read_own_pairs, stored_schema
 from coopsheaf.data.tables.schema import TableSchema
-from coopsheaf.schema import brief
+from coopsheaf.schema import brief, brief_text
 from coopsheaf.train.beside import check_near, without_their_content
 from coopsheaf.train.recipe import DataConfig
 from coopsheaf.train.run import Run, level_of
@@ -144,6 +146,47 @@ def _check_fit(run: Run, dataset: AnyDataset) -> None:
                 f"run.json: {key} must be that of the data it names, {brief(value)}; got "
                 f"{brief(run.info[key])}"
             )
+
+
+class OwnParts(NamedTuple):
+    """Which nodes or graphs of other tables a run has met, by name.
+
+    Args:
+        masks: ``(n,)`` booleans by part: ``train``, ``val``, ``test``, and ``new`` for the rest.
+        why_not: why nobody knows, in a few words; then all are ``new``.
+    """
+
+    masks: dict[str, Tensor]
+    why_not: str = ""
+
+
+def own_parts(run: Run, dataset: AnyDataset, data_dir: Path | None = None) -> OwnParts:
+    """Tell what a run was trained on from what it was not, by the names of nodes or graphs.
+
+    Args:
+        run: a run on tables.
+        dataset: other tables, read as those of the run.
+        data_dir: where the tables of the run may be.
+    """
+    names = _row_names(dataset)
+    nobody = torch.zeros(len(names), dtype=torch.bool)
+    try:
+        own, split, _ = run_data(run, data_dir=data_dir)
+    except (ValueError, OSError) as error:
+        return OwnParts({"new": ~nobody}, brief_text(str(error), 300))
+    part_of: dict[str, str] = {}
+    known = _row_names(own)
+    for part in PARTS:
+        rows = getattr(own, part)
+        rows = rows if isinstance(own, GraphDataset) else rows[split].nonzero().squeeze(1)
+        part_of |= dict.fromkeys((known[i] for i in rows.tolist()), part)
+    found = [part_of.get(name, "new") for name in names]
+    masks = {part: torch.tensor([each == part for each in found]) for part in (*PARTS, "new")}
+    return OwnParts({part: mask for part, mask in masks.items() if mask.any()})
+
+
+def _row_names(dataset: AnyDataset) -> Sequence[str]:
+    return dataset.graph_ids if isinstance(dataset, GraphDataset) else tuple(dataset.node_ids)
 
 
 def table_schema(run: Run) -> TableSchema:

@@ -25,15 +25,18 @@ from coopsheaf.schema import brief, brief_text
 from coopsheaf.train.beforehand import check_splits, task_of
 from coopsheaf.train.build import Rescaled, build_model, build_network
 from coopsheaf.train.checkpoint import load_tensors, save_tensors
+from coopsheaf.train.decisions import Decision, read_decision
 from coopsheaf.train.launch import find_launch
 from coopsheaf.train.loggers import watching
 from coopsheaf.train.loop import EpochReport, FitResult, fit
 from coopsheaf.train.make_feed import make_feed
+from coopsheaf.train.metrics import compute
 from coopsheaf.train.order import derive_seed
 from coopsheaf.train.provenance import instructions, versions
 from coopsheaf.train.recipe import Recipe, recipe_from_mapping
 from coopsheaf.train.run_info import FORMAT, CheckpointError, read_run_info
 from coopsheaf.train.run_schema import check_info, check_recipe
+from coopsheaf.train.summary import Summary, conclude, read_summary
 from coopsheaf.train.task import Task
 from coopsheaf.train.weights import load_network
 from coopsheaf.train.world import ProcessLost, World, is_lost, make_fabric
@@ -91,13 +94,30 @@ class Run:
                 "choose an inductive one (`coopsheaf models`)"
             )
 
+    @property
+    def decision(self) -> Decision:
+        """How outputs become probabilities and classes, as validation has said."""
+        return read_decision(self.info.get("decision"))
+
+    @property
+    def summary(self) -> dict[str, Summary]:
+        """All metrics that fit, on val and test, with the run's decisions; empty in older runs."""
+        return read_summary(self.info)
+
     def probabilities(self, logits: Tensor) -> Tensor:
-        """Of ``(n, out)`` outputs; see :meth:`Task.probabilities`."""
-        return self.task.probabilities(logits)
+        """Of ``(n, out)`` outputs, calibrated if the run is; see :meth:`Task.probabilities`."""
+        return self.task.probabilities(self.decision.adjust(logits))
 
     def classes(self, logits: Tensor) -> Tensor:
-        """The predicted class numbers ``(n,)`` of ``(n, out)`` outputs."""
-        return self.task.classes(logits)
+        """The predicted class numbers ``(n,)`` of ``(n, out)`` outputs, by the run's threshold."""
+        decision = self.decision
+        return self.task.classes(decision.adjust(logits), decision.threshold)
+
+    def score(self, logits: Tensor, y: Tensor) -> float:
+        """The metric of ``(n, out)`` outputs with the run's decisions; NaN if it is not defined."""
+        decision = self.decision
+        answers = self.task.answers(decision.adjust(logits.double()), y, decision.threshold)
+        return compute(self.task.metric, answers)
 
     def _repr_html_(self) -> str:
         info, result = self.info, read_result(self.info)
@@ -205,6 +225,8 @@ def run_split(
     status = "interrupted" if result.interrupted else "finished"
     info |= {"status": status, "identity": identity, "result": asdict(result)}
     info["peak_mb"] = peak_bytes() / 2**20
+    if not result.interrupted:
+        info |= conclude(model, feed, task, recipe.train, world)
     model.eval()
     run = Run(model, recipe, task, dataset.class_names, info)
     if out is not None:

@@ -73,7 +73,23 @@ REQUIRED: dict[str, Kind] = {
     "parameters": whole(),
     "result": keys(RESULT, RESULT_OPTIONAL),
 }
+_share = kind("a number between 0 and 1", lambda v: type(v) is float and 0 < v < 1)
+_scale = kind("a number from 0.001 to 1000", lambda v: type(v) is float and 1e-3 <= v <= 1e3)
+DECISION: dict[str, Kind] = {
+    "scale": _scale,
+    "shift": many(number, most=MOST_CLASSES),
+    "threshold": _share,
+    "rule": text,
+    "notes": many(text, most=10),
+}
+SUMMARY: dict[str, Kind] = {
+    "metrics": each(or_null(number)),
+    "confusion": many(many(whole(), most=100), most=100),
+}
+
 OPTIONAL: dict[str, Kind] = {
+    "decision": keys(DECISION),
+    "summary": keys({}, {"val": keys(SUMMARY), "test": keys(SUMMARY)}),
     "splits": whole(1),
     "dataset_remark": text,
     "edge_weights": truth,
@@ -211,10 +227,32 @@ def _outputs_fault(info: Mapping[str, Any]) -> str | None:
         return (
             f"class_names must be {wanted} for {outputs} outputs and task {task}; got {len(names)}"
         )
+    if fault := _decision_fault(info):
+        return fault
     if len(set(names)) < len(names):
         return "class_names must differ; some are the same"
     if info["split"] >= info.get("splits", info["split"] + 1):
         return f"split must be below the number of splits, {info['splits']}; got {info['split']}"
+    return None
+
+
+def _decision_fault(info: Mapping[str, Any]) -> str | None:
+    """Decisions and tables of them have to fit the outputs and the classes."""
+    task, outputs, decision = info["task"], info["out_channels"], info.get("decision")
+    if decision is not None:
+        if task in ("regression", "link"):
+            return f"decision must not be there for task {task}"
+        if len(decision["shift"]) not in (0, outputs):
+            return f"decision.shift must be {outputs} numbers, one per output, or none"
+        if decision["threshold"] != 0.5 and task != "binary":
+            return f"decision.threshold must be 0.5 for task {task}; it is for two classes"
+    size = {"binary": 2, "multiclass": outputs}.get(task, 0)
+    for part, summary in info.get("summary", {}).items():
+        if unknown := unknown_keys(summary["metrics"], METRICS_OF_TASK[task]):
+            return f"summary.{part} has {unknown[0]}, which is no metric for task {task}"
+        table = summary["confusion"]
+        if table and any(len(row) != size for row in (table, *table)):
+            return f"summary.{part}.confusion must have {size} rows of {size} counts, or none"
     return None
 
 

@@ -117,13 +117,12 @@ def _targets(reading: Reading, selection: Selection) -> list[dict[str, Any]]:
     task, data, outputs = reading.run.task, reading.dataset, reading.outputs
     chosen = torch.from_numpy(selection.nodes)
     if task.kind in ("binary", "multiclass"):
-        probabilities = task.probabilities(outputs.double())
+        outputs = outputs.double()
+        probabilities, predicted = reading.run.probabilities(outputs), reading.run.classes(outputs)
         count = probabilities.shape[1]
         names = [shorten(name, _LABEL) for name in reading.run.class_names]
         names += [str(k) for k in range(len(names), count)]
-        return [
-            _classes("class", names, data.y, task.classes(outputs), probabilities, chosen, reading)
-        ]
+        return [_classes("class", names, data.y, predicted, probabilities, chosen, reading)]
     columns = data.y.reshape(data.num_nodes, -1)
     titles = [shorten(name, _LABEL) for name in reading.run.class_names]
     titles += [str(k) for k in range(len(titles), columns.shape[1])]
@@ -250,7 +249,11 @@ def _groupings(reading: Reading) -> list[dict[str, Any]]:
     if task.kind in ("binary", "multiclass"):
         kinds = ["class", "correctness", "homophily", *kinds]
         names = [shorten(name, _LABEL) for name in reading.run.class_names]
-        options |= {"y": data.y, "predicted": task.classes(reading.outputs), "class_names": names}
+        options |= {
+            "y": data.y,
+            "predicted": reading.run.classes(reading.outputs),
+            "class_names": names,
+        }
     groupings = []
     for kind in kinds:
         summary = summarise_actions(reading.actions, group_nodes(kind, reading.graph, **options))
