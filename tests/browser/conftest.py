@@ -1,13 +1,11 @@
-"""One browser for all tests of a process, and the page of a real board."""
+"""The page of a real board."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from browser.chromium import Browser, start_browser
 from pages.explorer.pages import train
 
 from coopsheaf.analysis.actions import ActionReport, read_actions
@@ -15,12 +13,6 @@ from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.data.registry import load_dataset
 from coopsheaf.pages.explorer import explore
 from coopsheaf.train.run import Run
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    with start_browser() as started:
-        yield started
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import shutil
-from collections.abc import Iterator
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser.chromium import Browser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages.results.test_run_files import write_run
@@ -294,16 +293,10 @@ def test_any_score_can_be_shown(score: float | None) -> None:
 # From here on in a real browser.
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    driver = pytest.importorskip("playwright.sync_api")
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    if program is None:
-        pytest.skip("there is no browser on this machine")
-    with driver.sync_playwright() as play:
-        started = play.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield started
-        started.close()
+@pytest.fixture
+def browser(browser: Browser) -> Any:
+    """Playwright's own."""
+    return browser.browser
 
 
 def opened(browser: Any, file: Path, **options: Any) -> tuple[Any, list[str]]:
