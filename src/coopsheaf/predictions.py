@@ -23,6 +23,7 @@ from coopsheaf.tensor_checks import check_tensor
 from coopsheaf.train.batches import CHUNK
 from coopsheaf.train.feed import GraphFeed
 from coopsheaf.train.links import LinkNetwork
+from coopsheaf.train.metrics import compute
 from coopsheaf.train.run import Run
 from coopsheaf.train.run_info import CheckpointError
 from coopsheaf.train.summary import Summary, summarise
@@ -173,7 +174,9 @@ def score(run: Run, dataset: NodeDataset | GraphDataset, mask: Tensor | None = N
         mask: ``(n,)`` booleans; only these nodes or graphs.
     """
     logits, y, known = _labelled(run, dataset, mask)
-    return Score(run.score(logits[known], y[known]), int(known.sum()))
+    adjusted = run.decision.adjust(logits[known].double())
+    answers = run.task.answers(adjusted, y[known], run.decision.threshold)
+    return Score(compute(run.task.metric, answers), int(known.sum()))
 
 
 def summaries(

@@ -30,7 +30,6 @@ from coopsheaf.train.launch import find_launch
 from coopsheaf.train.loggers import watching
 from coopsheaf.train.loop import EpochReport, FitResult, fit
 from coopsheaf.train.make_feed import make_feed
-from coopsheaf.train.metrics import compute
 from coopsheaf.train.order import derive_seed
 from coopsheaf.train.provenance import instructions, versions
 from coopsheaf.train.recipe import Recipe, recipe_from_mapping
@@ -112,24 +111,6 @@ class Run:
         """The predicted class numbers ``(n,)`` of ``(n, out)`` outputs, by the run's threshold."""
         decision = self.decision
         return self.task.classes(decision.adjust(logits), decision.threshold)
-
-    def score(self, logits: Tensor, y: Tensor) -> float:
-        """The metric of ``(n, out)`` outputs with the run's decisions; NaN if it is not defined."""
-        decision = self.decision
-        answers = self.task.answers(decision.adjust(logits.double()), y, decision.threshold)
-        return compute(self.task.metric, answers)
-
-    def _repr_html_(self) -> str:
-        info, result = self.info, read_result(self.info)
-        facts = {
-            "model": f"{self.recipe.model_name}, {info['parameters']:,} parameters",
-            "data": f"{info['dataset']}, split {info['split']}",
-            "task": info["task"],
-            **{f"{self.task.metric}, {part}": score for part, score in result.scores.items()},
-            "epoch": f"{result.best_epoch} of {result.epochs}, {result.seconds:.1f} s",
-        }
-        curve = [row[3] for row in result.history]
-        return table_html("Run", facts, curve_html(f"{self.task.metric}, val", curve))
 
     def check_edge_features(self, dataset: AnyDataset) -> None:
         """Refuse data whose edges have more or fewer features than those of training."""
