@@ -112,6 +112,18 @@ class Run:
         decision = self.decision
         return self.task.classes(decision.adjust(logits), decision.threshold)
 
+    def _repr_html_(self) -> str:
+        info, result = self.info, read_result(self.info)
+        facts = {
+            "model": f"{self.recipe.model_name}, {info['parameters']:,} parameters",
+            "data": f"{info['dataset']}, split {info['split']}",
+            "task": info["task"],
+            **{f"{self.task.metric}, {part}": score for part, score in result.scores.items()},
+            "epoch": f"{result.best_epoch} of {result.epochs}, {result.seconds:.1f} s",
+        }
+        curve = [row[3] for row in result.history]
+        return table_html("Run", facts, curve_html(f"{self.task.metric}, val", curve))
+
     def check_edge_features(self, dataset: AnyDataset) -> None:
         """Refuse data whose edges have more or fewer features than those of training."""
         wanted, found = self.info.get("edge_channels", 0), dataset.edge_channels
