@@ -13,9 +13,9 @@ from coopsheaf.estimators.base import GraphEstimator
 from coopsheaf.estimators.scoring import accuracy, r_squared
 
 
-def _join(*docs: str | None) -> str:
-    """One docstring of several."""
-    return "\n\n".join(inspect.cleandoc(doc or "") for doc in docs)
+def _join(doc: str | None, settings: str) -> str:
+    """A docstring and what arguments mean, indented as they are."""
+    return inspect.cleandoc(doc or "") + "\n\n" + settings
 
 
 _SETTINGS = inspect.cleandoc(GraphEstimator.__doc__ or "").partition("\n\n")[2]

@@ -14,7 +14,9 @@ from coopsheaf.zoo.plain.propagation import Propagation
 class MixHopConv(nn.Module):
     r"""Powers of the adjacency matrix side by side (Abu-El-Haija et al., ICML 2019).
 
-    .. math:: Y = \Big\Vert_{p=0}^{P} S^p (X W_p + b_p), \qquad S = D^{-1/2} (A + I) D^{-1/2}
+    .. math::
+        Y = [X W_0 + b_0, \; S (X W_1 + b_1), \; \dots, \; S^P (X W_P + b_P)], \qquad
+        S = D^{-1/2} (A + I) D^{-1/2}
 
     The weights act first, where rows are shorter; hop by hop, all powers that are left are
     multiplied together. PyG's ``MixHopConv`` is the same but for one bias, which it adds after the
