@@ -178,7 +178,7 @@ def test_bad_arguments_are_said_in_one_line() -> None:
         split_links(x, ring(5), ratios=(0.9, 0.1, 0.0))
     with pytest.raises(ValueError, match="`negatives` must be an integer of at least 1; got 0"):
         split_links(x, ring(5), negatives=0)
-    with pytest.raises(ValueError, match="`metric` must be one of 'mrr', 'auroc', 'ap'"):
+    with pytest.raises(ValueError, match="`metric` must be one of 'auroc', 'ap', 'mrr', 'hits@1'"):
         split_links(x, ring(5), metric="accuracy")
     with pytest.raises(ValueError, match="`edge_index` must hold node indices below"):
         split_links(x, ring(6))

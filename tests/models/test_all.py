@@ -93,7 +93,7 @@ EACH_NETWORK = pytest.mark.parametrize(
 
 
 # Networks that are no sequence of layers cannot be read layer by layer.
-NOT_LAYERED = ("gprgnn", "gprgnn-lab", "linkx", "fsgnn")
+NOT_LAYERED = ("gprgnn", "gprgnn-lab", "linkx", "fsgnn", "glognn", "glognn++")
 EACH_LAYERED = pytest.mark.parametrize("name", [n for n in MODELS if n not in NOT_LAYERED])
 # Networks that belong to one graph are built for its number of nodes.
 EACH_INDUCTIVE = pytest.mark.parametrize("name", [n for n in MODELS if MODELS[n].inductive])
