@@ -319,6 +319,7 @@ REFUSED: dict[str, tuple[Change, str]] = {
     "no table beside it": (table(lambda folder: folder / "diary.txt"), "cannot be read as they were"),
     "another table beside it": (table(lambda folder: folder / "edges.csv"), "cannot be read as they were"),
     "nothing there": (table(lambda folder: folder / "gone.csv"), "does not exist"),
+    "a name that no file may have": (table(lambda folder: folder / ("x" * 2000)), "does not exist"),
     "NUL in a path": (table(lambda folder: "a\0b"), ""),
     # the tensors
     "NaN": (fill(float("nan")), "weights must be finite"),

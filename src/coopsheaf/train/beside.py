@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from coopsheaf.data.messages import show_path
+from coopsheaf.schema import brief_text
 from coopsheaf.train.run_info import CheckpointError
 
 
@@ -35,9 +36,14 @@ def check_near(path: Path, run: Path, data_dir: Path | None, what: str) -> None:
             if between and not any(part.startswith(".") for part in between):
                 return
     raise CheckpointError(
-        f"run.json names {what} {show_path(path)}, which lies neither beside the run nor below the "
-        f"current folder; if it shall be read, add --data-dir {show_path(target.parent)}"
+        f"run.json names {what} {_show(path)}, which lies neither beside the run nor below the "
+        f"current folder; if it shall be read, add --data-dir {_show(target.parent)}"
     )
+
+
+def _show(path: Path) -> str:
+    """A path of a stranger's, as much of it as is good to read."""
+    return brief_text(show_path(path), 400)
 
 
 def _roots(run: Path, data_dir: Path | None) -> Iterator[Path]:
@@ -53,10 +59,11 @@ def _roots(run: Path, data_dir: Path | None) -> Iterator[Path]:
 def without_their_content(paths: list[Path]) -> Iterator[None]:
     """Make an error of reading files that a run named say which they are, and nothing of them."""
     for path in paths:
-        if not path.is_file():
-            kind = "is no file" if path.exists() else "does not exist"
+        # Not the methods of a path: they raise for names that are longer than any may be.
+        if not os.path.isfile(path):
+            kind = "is no file" if os.path.exists(path) else "does not exist"
             raise CheckpointError(
-                f"{show_path(path)}, which this run was trained on, {kind} (any more); give the "
+                f"{_show(path)}, which this run was trained on, {kind} (any more); give the "
                 "tables with --nodes and --edges"
             )
     try:
@@ -64,7 +71,7 @@ def without_their_content(paths: list[Path]) -> Iterator[None]:
     except CheckpointError:
         raise
     except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError):
-        names = " and ".join(show_path(path) for path in paths)
+        names = " and ".join(_show(path) for path in paths)
         raise CheckpointError(
             f"{names}: cannot be read as they were when this run was trained; give the tables with "
             "--nodes and --edges to see why"
