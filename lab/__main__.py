@@ -13,7 +13,8 @@ from lab import args
 
 DESCRIPTION = (
     "The paper's experiments and this repository's measuring: tables beside the published "
-    "numbers, over-squashing on trees, the noisy path, figures of the ideas, closed channels."
+    "numbers, over-squashing on trees, the noisy path, figures of the ideas, closed channels, "
+    "and how sheaf networks are related."
 )
 
 
@@ -43,6 +44,10 @@ def _find(command: Any) -> Callable[[Any], int]:
         from lab import cooperation
 
         return cooperation.channels if isinstance(command, args.Channels) else cooperation.units
+    if isinstance(command, args.Kinship):
+        from lab.kinship import kinship
+
+        return kinship
     from lab.squash import commands
 
     return commands.squash if isinstance(command, args.Squash) else commands.noisy_path

@@ -155,6 +155,17 @@ class Units:
     """File to draw: .svg, .pdf or .png."""
 
 
+@dataclass(frozen=True)
+class Kinship:
+    """How the sheaf networks are related: one row for each, from the registry.
+
+    Example: `python -m lab kinship --document docs/kinship.md`.
+    """
+
+    document: Path | None = None
+    """Write the table between the markers of this Markdown file; the screen by default."""
+
+
 Command = (
     Annotated[Tables, tyro.conf.subcommand("tables")]
     | Annotated[Squash, tyro.conf.subcommand("squash")]
@@ -162,4 +173,5 @@ Command = (
     | Annotated[Figures, tyro.conf.subcommand("figures")]
     | Annotated[Channels, tyro.conf.subcommand("channels")]
     | Annotated[Units, tyro.conf.subcommand("units")]
+    | Annotated[Kinship, tyro.conf.subcommand("kinship")]
 )

@@ -9,6 +9,8 @@ from coopsheaf.lazy import attach
 if TYPE_CHECKING:
     from coopsheaf.models.csnn import CSNN as CSNN
     from coopsheaf.models.info import ModelInfo as ModelInfo
+    from coopsheaf.models.kinship import Kinship as Kinship
+    from coopsheaf.models.kinship import sheaf_systems as sheaf_systems
     from coopsheaf.models.network import Network as Network
     from coopsheaf.models.registry import find_model as find_model
     from coopsheaf.models.registry import list_models as list_models

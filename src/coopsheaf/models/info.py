@@ -16,6 +16,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from coopsheaf.models.kinship import Kinship
 from coopsheaf.models.size import check_parameters, check_sizes
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ class ModelInfo:
         edge_weight: it uses edge weights.
         edge_attr: it uses features of edges.
         default_lr: learning rate of its default recipe, for data without published settings.
+        kinship: of a sheaf network: how it is related to the others.
     """
 
     name: str
@@ -146,6 +148,7 @@ class ModelInfo:
     edge_weight: bool = False
     edge_attr: bool = False
     default_lr: float = 0.01
+    kinship: Kinship | None = None
 
     def find_network(self) -> type[Network]:
         """The class of the network."""

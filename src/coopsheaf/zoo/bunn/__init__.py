@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from coopsheaf.lazy import attach
 from coopsheaf.models.info import ModelInfo
+from coopsheaf.models.kinship import Kinship
 
 if TYPE_CHECKING:
     from coopsheaf.zoo.bunn.conv import BundleConv as BundleConv
@@ -24,6 +25,16 @@ INFOS = (
         "Bamberger et al., ICLR 2025",
         edge_weight=True,
         default_lr=3e-4,  # wide residual networks diverge at the rates that small ones like
+        kinship=Kinship(
+            "nodes",
+            "one per bundle: orthogonal, learned",
+            operator="Oᵀ p(L) O, p the Taylor polynomial of exp(−τ ·)",
+            step="X + Oᵀ U(X, O A X)",
+            normal="undirected",
+            psd="undirected",
+            hops="heat_steps",
+            cost="heat_steps · c",
+        ),
     ),
 )
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from coopsheaf.lazy import attach
 from coopsheaf.models.info import ModelInfo
+from coopsheaf.models.kinship import Kinship
 
 if TYPE_CHECKING:
     from coopsheaf.zoo.nsd.conv import NSDConv as NSDConv
@@ -30,7 +31,7 @@ _NO_LEARNER = {
 _NO_BUNDLE = {"orthogonal": "householder", "learn_weights": None}
 
 
-def _info(name: str, description: str, **options: Any) -> ModelInfo:
+def _info(name: str, description: str, maps: str, cost: str, **options: Any) -> ModelInfo:
     return ModelInfo(
         name,
         "coopsheaf.zoo.nsd.network:NSD",
@@ -38,6 +39,16 @@ def _info(name: str, description: str, **options: Any) -> ModelInfo:
         _PAPER,
         directed=False,
         edge_weight=True,
+        kinship=Kinship(
+            "ends of edges",
+            maps,
+            operator="Δ = R δᵀδ R",
+            step="(1 + tanh ε) X − σ(A W₁ X W₂)",
+            normal="yes",
+            psd="yes",
+            hops=1,
+            cost=cost,
+        ),
         **options,
     )
 
@@ -46,28 +57,38 @@ INFOS = (
     _info(
         "nsd-diag",
         "Neural Sheaf Diffusion, diagonal maps",
+        "diagonal, learned",
+        "c",
         fixed={"maps": "diagonal", **_NO_BUNDLE},
     ),
     _info(
         "nsd-orthogonal",
         "Neural Sheaf Diffusion, O(d) maps",
+        "orthogonal times a weight, learned",
+        "c·d",
         fixed={"maps": "orthogonal"},
         defaults={"learn_weights": True},
     ),
     _info(
         "nsd-general",
         "Neural Sheaf Diffusion, general maps",
+        "any, learned",
+        "c·d",
         fixed={"maps": "general", **_NO_BUNDLE},
     ),
     _info(
         "nsd-identity",
         "NSD with every map the identity",
+        "identities",
+        "c",
         fixed={"maps": "identity", **_NO_LEARNER, **_NO_BUNDLE},
     ),
     _info(
         # Weights are a part of the sheaf as well: none are learned.
         "nsd-random",
         "NSD with random orthogonal maps, not trained",
+        "orthogonal, of a random learner",
+        "c·d",
         fixed={"maps": "orthogonal", "learn_weights": False},
         train_maps=False,
     ),

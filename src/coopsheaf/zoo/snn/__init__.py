@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from coopsheaf.lazy import attach
 from coopsheaf.models.info import ModelInfo
+from coopsheaf.models.kinship import Kinship
 
 if TYPE_CHECKING:
     from coopsheaf.zoo.snn.conv import FixedSheafConv as FixedSheafConv
@@ -19,6 +20,16 @@ INFOS = (
         "Hansen & Gebhart, 2020",
         directed=False,
         edge_weight=True,
+        kinship=Kinship(
+            "ends of edges",
+            "identities, or signs of edge weights",
+            operator="I − Δ",
+            step="ρ(A W₁ X W₂)",
+            normal="yes",
+            psd="no",
+            hops=1,
+            cost="c",
+        ),
     ),
 )
 
