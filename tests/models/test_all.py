@@ -37,6 +37,7 @@ SMALL: dict[str, tuple[dict[str, Any], int]] = {
     "nsd-general": ({"hidden_channels": 4}, 599),
     "nsd-identity": ({"hidden_channels": 4}, 167),
     "nsd-random": ({"hidden_channels": 4}, 311),
+    "dsnn": ({"hidden_channels": 4}, 587),
     "snn": ({"hidden_channels": 4}, 115),
     "resnet": ({"hidden_channels": 8}, 411),
     "gcn": ({"hidden_channels": 8}, 411),

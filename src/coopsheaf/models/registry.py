@@ -22,6 +22,7 @@ FAMILIES = (
     "coopsheaf.models.entries",
     "coopsheaf.zoo.plain",
     "coopsheaf.zoo.nsd",
+    "coopsheaf.zoo.dsnn",
     "coopsheaf.zoo.snn",
     "coopsheaf.zoo.platonov",
     "coopsheaf.zoo.bunn",

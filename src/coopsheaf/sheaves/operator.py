@@ -302,3 +302,52 @@ class DirectSum(Operator):
     @property
     def T(self) -> Operator:
         return DirectSum([part.T for part in self.parts])
+
+
+class Complex(Operator):
+    """A + iB in real numbers: on stalks that hold real parts before imaginary parts.
+
+    On x + iy it gives (A x - B y) + i (B x + A y): the matrix is [[A, -B], [B, A]], and its
+    transpose the adjoint Aᵀ - iBᵀ. Symmetric with A symmetric and B antisymmetric: Hermitian; then
+    every eigenvalue occurs twice.
+
+    Args:
+        real: A.
+        imaginary: B, of the same shape.
+    """
+
+    def __init__(self, real: Operator, imaginary: Operator) -> None:
+        if real.domain != imaginary.domain or real.codomain != imaginary.codomain:
+            raise ValueError(
+                f"`real` and `imaginary` must have the same shape; got {real} and {imaginary}"
+            )
+        self.real, self.imaginary = real, imaginary
+
+    @property
+    def domain(self) -> tuple[int, int]:
+        cells, d = self.real.domain
+        return cells, 2 * d
+
+    @property
+    def codomain(self) -> tuple[int, int]:
+        cells, d = self.real.codomain
+        return cells, 2 * d
+
+    def _mv(self, x: Tensor) -> Tensor:
+        both = torch.cat(x.chunk(2, dim=1), dim=2)  # (cells, d, 2h): channels are treated alike
+        a, b = self.real._mv(both), self.imaginary._mv(both)
+        (a_re, a_im), (b_re, b_im) = a.chunk(2, dim=2), b.chunk(2, dim=2)
+        return torch.cat([a_re - b_im, b_re + a_im], dim=1)
+
+    def to_dense(self) -> Tensor:
+        (k, d), (rows, e) = self.real.domain, self.real.codomain
+        a, b = (
+            self.real.to_dense().view(rows, e, k, d),
+            self.imaginary.to_dense().view(rows, e, k, d),
+        )
+        matrix = torch.cat([torch.cat([a, -b], dim=3), torch.cat([b, a], dim=3)], dim=1)
+        return matrix.view(rows * 2 * e, k * 2 * d)
+
+    @property
+    def T(self) -> Operator:
+        return Complex(self.real.T, Multiple(-1.0, self.imaginary.T))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
@@ -90,6 +92,9 @@ class NSDConv(nn.Module):
         ``(n, total_dim, h)``.
     """
 
+    # How many real numbers a number of the features is: relatives with complex ones have 2.
+    parts: ClassVar[int] = 1
+
     def __init__(
         self,
         channels: int,
@@ -130,13 +135,13 @@ class NSDConv(nn.Module):
         self.fixed_signs = [-1.0] * add_lp + [1.0] * add_hp
         self.total_dim = stalk_dim + len(self.fixed_signs)
 
-        width, numbers = self.total_dim * channels, self.edge_maps.num_parameters
+        width, numbers = self.parts * self.total_dim * channels, self.edge_maps.num_parameters
         self.map_learner = None
         if learn_maps and numbers > 0:
             self.map_learner = (
                 MixedLearner(channels, self.total_dim, numbers)
                 if sparse_reading == "released"
-                else EdgeLearner(channels if sparse_learner else width, numbers)
+                else EdgeLearner(self.parts * channels if sparse_learner else width, numbers)
             )
         self.weight_learner = EdgeLearner(width, 1) if learn_maps and learn_weights else None
         # A Linear keeps its weight transposed: that of `left` is W₁, that of `right` W₂ᵀ.
@@ -172,11 +177,13 @@ class NSDConv(nn.Module):
             raise ValueError("`edge_weight` must be None with a `laplacian`, which has its own")
         if laplacian is None:
             laplacian = self.laplacian(x, edge_index, edge_weight)
+        return laplacian.mv(self.mix(x))
+
+    def mix(self, x: Tensor) -> Tensor:
+        r""":math:`(I_n \otimes W_1) X W_2`, ``(n, total_dim, h)``."""
         if self.left is not None:
             x = self.left.weight @ x
-        if self.right is not None:
-            x = self.right(x)
-        return laplacian.mv(x)
+        return x if self.right is None else self.right(x)
 
     def laplacian(
         self, x: Tensor, edge_index: Tensor | Graph, edge_weight: Tensor | None = None
@@ -188,15 +195,23 @@ class NSDConv(nn.Module):
             edge_weight = check_undirected_weight(
                 check_edge_weight(edge_weight, graph.num_edges, "x", x), graph
             )
-        maps, weight = self.maps(x, graph), edge_weight
-        if self.weight_learner is not None:
-            z = torch.sigmoid(self.weight_learner(x.flatten(1), graph).squeeze(1))  # (m,)
-            square = (z * at_reverse(z, graph)).square()  # both maps of an edge have the factor
-            weight = square if edge_weight is None else square * edge_weight
+        maps, weight = self.maps(x, graph), self.learned_weight(x, graph, edge_weight)
         learned = self.edge_maps.laplacian(maps, graph, weight, self.normalization)
         if not self.fixed_signs:
             return learned
         return DirectSum([learned, *self._fixed(x, graph, edge_weight)])
+
+    def learned_weight(self, x: Tensor, graph: Graph, edge_weight: Tensor | None) -> Tensor | None:
+        """The weights of the edges with what is learned of them, ``(m,)``."""
+        if self.weight_learner is None:
+            return edge_weight
+        z = torch.sigmoid(self.weight_learner(x.flatten(1), graph).squeeze(1))  # (m,)
+        square = (z * self.at_reverse(z, graph)).square()  # both maps of an edge have the factor
+        return square if edge_weight is None else square * edge_weight
+
+    def at_reverse(self, values: Tensor, graph: Graph) -> Tensor:
+        """For each edge the values ``(m, ...)`` of its reverse."""
+        return at_reverse(values, graph)
 
     def maps(self, x: Tensor, edge_index: Tensor | Graph) -> Tensor:
         """The maps at the target of every edge that x gives rise to.
@@ -209,15 +224,29 @@ class NSDConv(nn.Module):
         if self.map_learner is None:
             return x.new_empty(graph.num_edges, 0)
         if not isinstance(self.map_learner, MixedLearner):
-            x = x.sum(1) if self.sparse_learner else x.flatten(1)
+            x = self._summed(x) if self.sparse_learner else x.flatten(1)
         return self.edge_maps.make(self.map_act(self.map_learner(x, graph)))
 
-    def _fixed(self, x: Tensor, graph: Graph, weight: Tensor | None) -> list[Operator]:
+    def _summed(self, x: Tensor) -> Tensor:
+        """What a sparse learner sees: the sum over stalk coordinates of each part, ``(n, ·)``."""
+        return x.unflatten(1, (self.parts, -1)).sum(2).flatten(1)
+
+    def _fixed(
+        self,
+        x: Tensor,
+        graph: Graph,
+        weight: Tensor | None,
+        *,
+        turn: Tensor | None = None,
+        own: float = 1.0,
+    ) -> list[Operator]:
+        """The fixed coordinates; relatives multiply edges and diagonal by numbers of their own."""
         degree = weighted_degree(graph, weight).to(x.dtype)
         if weight is None:
             weight = x.new_ones(graph.num_edges)
+        weight = weight if turn is None else weight * turn
         fixed: list[Operator] = [
-            GraphOperator(graph, degree, sign * weight) for sign in self.fixed_signs
+            GraphOperator(graph, own * degree, sign * weight) for sign in self.fixed_signs
         ]
         if self.normalization != "augmented":
             return fixed
@@ -225,14 +254,14 @@ class NSDConv(nn.Module):
         return [Product(root, Product(operator, root)) for operator in fixed]
 
     def _check(self, x: Tensor) -> None:
-        d, h = self.total_dim, self.channels
+        d, h = self.parts * self.total_dim, self.channels
         check_shape("x", x, f"(n, {d}, {h})", (None, d, h))
 
     def __repr__(self) -> str:
         fixed = f" + {len(self.fixed_signs)}" if self.fixed_signs else ""
         return (
-            f"NSDConv({self.channels}, stalk_dim={self.stalk_dim}{fixed}, maps={self.edge_maps}, "
-            f"normalization={self.normalization!r})"
+            f"{type(self).__name__}({self.channels}, stalk_dim={self.stalk_dim}{fixed}, "
+            f"maps={self.edge_maps}, normalization={self.normalization!r})"
         )
 
 

@@ -55,6 +55,12 @@ def undirected_partners(graph: Graph) -> Tensor:
 
 
 def _undirected_partners(graph: Graph) -> Tensor:
+    refuse_self_loops(graph)
+    return graph.partners()
+
+
+def refuse_self_loops(graph: Graph) -> None:
+    """Raise where an edge ends where it begins."""
     loops = graph.source == graph.target
     rule = (
         "`edge_index` must not hold self-loops: remove them (--set data.self_loops=remove, of own "
@@ -64,7 +70,6 @@ def _undirected_partners(graph: Graph) -> Tensor:
         torch._assert_async(~loops.any(), rule)
     elif loops.any():
         raise ValueError(f"{rule}; got one at node {int(graph.source[loops][0])}")
-    return graph.partners()
 
 
 @torch.library.custom_op("coopsheaf::at_reverse", mutates_args=())
@@ -125,11 +130,24 @@ class EdgeMaps(ABC):
     def degree(self, maps: Tensor, graph: Graph, weight: Tensor | None) -> Tensor:
         """The block diagonal D of the Laplacian: ``(n,)``, ``(n, d)`` or ``(n, d, d)``."""
 
-    @abstractmethod
-    def unnormalized(
-        self, maps: Tensor, graph: Graph, weight: Tensor | None, degree: Tensor
+    def between(
+        self,
+        left: Tensor,
+        right: Tensor,
+        graph: Graph,
+        weight: Tensor | None,
+        diagonal: Tensor,
     ) -> Operator:
-        """The Laplacian L."""
+        r""":math:`D_i x_i - \sum_{e = j \to i} w_e L_e^\top R_e x_j` of maps at both ends of edges.
+
+        Args:
+            left: maps L at the targets.
+            right: maps R at the sources.
+            graph: n nodes, m edges.
+            weight: w, ``(m,)``, of any sign.
+            diagonal: D, in the shape that :meth:`degree` has.
+        """
+        return EdgeMapOperator(graph, diagonal, self.dense(left), self.dense(right), weight)
 
     def make(self, parameters: Tensor) -> Tensor:
         """``(m, num_parameters)`` numbers, as the activation leaves them, to maps."""
@@ -154,11 +172,21 @@ class EdgeMaps(ABC):
         Normalised it is :math:`R L R`, and computed in that order: R acts at the nodes, so that no
         root is gathered at the edges.
         """
-        undirected_partners(graph)
         degree = self.degree(maps, graph, weight)
-        laplacian = self.unnormalized(maps, graph, weight, degree)
+        laplacian = self.between(maps, at_reverse(maps, graph), graph, weight, degree)
+        return self.normalized(laplacian, degree, graph, weight, normalization)
+
+    def normalized(
+        self,
+        operator: Operator,
+        degree: Tensor,
+        graph: Graph,
+        weight: Tensor | None,
+        normalization: str | None,
+    ) -> Operator:
+        """R A R of an operator A, with the R of a Laplacian that has this block diagonal."""
         if self.check_normalization(normalization) is None:
-            return laplacian
+            return operator
         if normalization == "degree":
             count = weighted_degree(graph, weight).to(degree.dtype)
             root = (self.degree_factor() * count + 1).rsqrt()
@@ -167,7 +195,7 @@ class EdgeMaps(ABC):
         else:
             root = (degree + 1).rsqrt()
         outer = BlockDiagonal(root, self.stalk_dim if root.dim() == 1 else None)
-        return Product(outer, Product(laplacian, outer))
+        return Product(outer, Product(operator, outer))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.stalk_dim})"
@@ -186,15 +214,20 @@ class DiagonalMaps(EdgeMaps):
     def degree(self, maps: Tensor, graph: Graph, weight: Tensor | None) -> Tensor:
         return _sum_at_targets(_weighted(maps.square(), weight), graph)
 
-    def unnormalized(
-        self, maps: Tensor, graph: Graph, weight: Tensor | None, degree: Tensor
+    def between(
+        self,
+        left: Tensor,
+        right: Tensor,
+        graph: Graph,
+        weight: Tensor | None,
+        diagonal: Tensor,
     ) -> Operator:
         # No d×d blocks: a scalar product of width h per coordinate costs 1/d of a block product.
-        entries = _weighted(maps * at_reverse(maps, graph), weight)  # (m, d)
+        entries = _weighted(left * right, weight)  # (m, d)
         return DirectSum(
             [
                 GraphOperator(graph, own, entry)
-                for own, entry in zip(degree.unbind(1), entries.unbind(1), strict=True)
+                for own, entry in zip(diagonal.unbind(1), entries.unbind(1), strict=True)
             ]
         )
 
@@ -217,11 +250,6 @@ class GeneralMaps(EdgeMaps):
 
     def degree(self, maps: Tensor, graph: Graph, weight: Tensor | None) -> Tensor:
         return _sum_at_targets(_weighted(maps.mT @ maps, weight), graph)
-
-    def unnormalized(
-        self, maps: Tensor, graph: Graph, weight: Tensor | None, degree: Tensor
-    ) -> Operator:
-        return EdgeMapOperator(graph, degree, maps, at_reverse(maps, graph), weight)
 
     def degree_factor(self) -> int:
         return self.stalk_dim
@@ -258,11 +286,6 @@ class OrthogonalMaps(EdgeMaps):
     def degree(self, maps: Tensor, graph: Graph, weight: Tensor | None) -> Tensor:
         return weighted_degree(graph, weight).to(maps.dtype)
 
-    def unnormalized(
-        self, maps: Tensor, graph: Graph, weight: Tensor | None, degree: Tensor
-    ) -> Operator:
-        return EdgeMapOperator(graph, degree, maps, at_reverse(maps, graph), weight)
-
     def __repr__(self) -> str:
         return f"OrthogonalMaps({self.orthogonal})"
 
@@ -280,10 +303,15 @@ class IdentityMaps(EdgeMaps):
     def degree(self, maps: Tensor, graph: Graph, weight: Tensor | None) -> Tensor:
         return weighted_degree(graph, weight).to(maps.dtype)
 
-    def unnormalized(
-        self, maps: Tensor, graph: Graph, weight: Tensor | None, degree: Tensor
+    def between(
+        self,
+        left: Tensor,
+        right: Tensor,
+        graph: Graph,
+        weight: Tensor | None,
+        diagonal: Tensor,
     ) -> Operator:
-        return GraphOperator(graph, degree, weight, self.stalk_dim)
+        return GraphOperator(graph, diagonal, weight, self.stalk_dim)
 
 
 MAPS: dict[str, type[EdgeMaps]] = {

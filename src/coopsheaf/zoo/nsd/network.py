@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import cast
+from typing import Any, ClassVar, cast
 
 import torch
 import torch.nn.functional as F
@@ -74,6 +74,10 @@ class NSD(Network):
     undirected = True
     later_settings = ("sparse_reading",)
 
+    # What relatives of it have instead; whatever else they are built with goes to their layers.
+    conv_kind: ClassVar[type[NSDConv]] = NSDConv
+    learns_epsilon: ClassVar[bool] = True
+
     def __init__(
         self,
         in_channels: int,
@@ -100,6 +104,7 @@ class NSD(Network):
         pool: str | None = None,
         jk: str | None = None,
         sparse_reading: str = "summed",
+        **layer_options: Any,
     ) -> None:
         super().__init__(in_channels, out_channels, pool=pool)
         self.hidden_channels = check_int("hidden_channels", hidden_channels, minimum=1)
@@ -117,7 +122,7 @@ class NSD(Network):
             )
 
         convs = [
-            NSDConv(
+            self.conv_kind(
                 hidden_channels,
                 stalk_dim,
                 maps=maps,
@@ -131,6 +136,7 @@ class NSD(Network):
                 left_weights=left_weights,
                 right_weights=right_weights,
                 learn_maps=t == 0 or not maps_once,
+                **layer_options,
             )
             for t in range(num_layers)
         ]
@@ -139,7 +145,9 @@ class NSD(Network):
         width = self.total_dim * hidden_channels
         self.encoder = nn.Linear(in_channels, width)
         self.second = nn.Linear(width, width) if second_linear else None
-        self.epsilons = nn.ParameterList(torch.empty(self.total_dim, 1) for _ in range(num_layers))
+        steps = num_layers if self.learns_epsilon else 0
+        self.epsilons = nn.ParameterList(torch.empty(self.total_dim, 1) for _ in range(steps))
+        width *= self.conv_kind.parts
         self.readout = make_linear(self._end_layers(width, jk, num_layers), out_channels)
         self.reset_parameters()
 
@@ -162,25 +170,50 @@ class NSD(Network):
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
     ) -> Iterator[Tensor]:
+        x = self.encode(x)
+        laplacian: Operator | None = None
+        for t in range(self.num_layers):
+            laplacian = self.learn_sheaf(t, x, graph, edge_weight, laplacian)
+            y = self.diffuse(t, x, graph, laplacian)
+            x = self.residual(t, x) - self.act(y)
+            yield x.flatten(1)  # (n, d·h)
+
+    def encode(self, x: Tensor) -> Tensor:
+        """What enters the first layer, ``(n, d, h)``."""
         x = F.dropout(x, self.input_dropout, self.training)
         x = F.dropout(self.act(self.encoder(x)), self.dropout, self.training)
         if self.second is not None:
             x = self.second(x)
-        x = x.unflatten(1, (self.total_dim, self.hidden_channels))  # (n, d, h)
-        laplacian: Operator | None = None
-        for t, (conv, epsilon) in enumerate(zip(self.convs, self.epsilons, strict=True)):
-            if laplacian is None or not self.maps_once:
-                seen = F.dropout(x, self.dropout, self.training and t > 0)
-                laplacian = cast(NSDConv, conv).laplacian(seen, graph, edge_weight)
-            y = conv(F.dropout(x, self.dropout, self.training), graph, laplacian=laplacian)
-            x = (1 + torch.tanh(epsilon)) * x - self.act(y)
-            yield x.flatten(1)  # (n, d·h)
+        return x.unflatten(1, (self.total_dim, self.hidden_channels))
+
+    def learn_sheaf(
+        self,
+        t: int,
+        x: Tensor,
+        graph: Graph,
+        edge_weight: Tensor | None,
+        before: Operator | None,
+    ) -> Operator:
+        """The Laplacian of layer t; that of the layer before, where maps are learned once."""
+        if before is not None and self.maps_once:
+            return before
+        seen = F.dropout(x, self.dropout, self.training and t > 0)
+        return cast(NSDConv, self.convs[t]).laplacian(seen, graph, edge_weight)
+
+    def diffuse(self, t: int, x: Tensor, graph: Graph, laplacian: Operator) -> Tensor:
+        """What layer t makes of x, before the activation, ``(n, d, h)``."""
+        x = F.dropout(x, self.dropout, self.training)
+        return self.convs[t](x, graph, laplacian=laplacian)
+
+    def residual(self, t: int, x: Tensor) -> Tensor:
+        """What layer t keeps of x, ``(n, d, h)``."""
+        return (1 + torch.tanh(self.epsilons[t])) * x
 
     def __repr__(self) -> str:
         conv, extra = self.convs[0], self.total_dim - self.stalk_dim
         fixed = f" + {extra}" if extra else ""
         return (
-            f"NSD({self.in_channels}, {self.hidden_channels}, num_layers={self.num_layers}, "
-            f"out_channels={self.out_channels}, stalk_dim={self.stalk_dim}{fixed}, "
-            f"maps={conv.edge_maps})"
+            f"{type(self).__name__}({self.in_channels}, {self.hidden_channels}, "
+            f"num_layers={self.num_layers}, out_channels={self.out_channels}, "
+            f"stalk_dim={self.stalk_dim}{fixed}, maps={conv.edge_maps})"
         )
