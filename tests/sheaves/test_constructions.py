@@ -157,6 +157,13 @@ def test_phases_are_rotations(q: float, weighted: bool) -> None:
     assert values.max() <= 2 + 1e-10
 
 
+def test_a_phase_on_a_pair_with_arcs_both_ways_is_refused() -> None:
+    sheaf = random_sheaf(Graph(torch.tensor([[0, 1, 2], [1, 2, 1]])), 2)
+    with pytest.raises(ValueError, match=r"0 where a pair is listed both ways; got 1 for \(2, 1\)"):
+        magnetic_sheaf(sheaf, torch.tensor([1, 0, 1]))
+    magnetic_sheaf(sheaf, torch.tensor([1, 0, 0]))
+
+
 def test_without_a_phase_there_are_two_copies() -> None:
     graph = Graph(torch.tensor([[0, 1], [1, 2]]))
     sheaf = random_sheaf(graph, 2)

@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 from coopsheaf import Graph, Sheaf, coboundary, in_laplacian, out_laplacian
 from coopsheaf.sheaves.laplacian import GraphOperator
-from coopsheaf.sheaves.operator import BlockDiagonal, DirectSum, Identity
+from coopsheaf.sheaves.operator import BlockDiagonal, Complex, DirectSum, Identity
 
 FLAT = random_flat(Graph(path(4)), 2)
 
@@ -23,6 +23,21 @@ def test_sums_products_and_multiples_are_operators() -> None:
     assert_close(sum([a, b]).to_dense(), a.to_dense() + b.to_dense(), **EXACT)
     x = randn(4, 2, 3)
     assert_close((a @ b).mv(x), a.mv(b.mv(x)), **EXACT)
+
+
+def test_complex_operators_are_those_of_complex_numbers() -> None:
+    a, b = out_laplacian(FLAT), in_laplacian(FLAT)
+    both = Complex(a, b)
+    check_operator(both)
+    assert both.domain == (4, 4)
+    z = torch.complex(randn(4, 2, 3), randn(4, 2, 3, seed=1))
+    want = torch.complex(a.to_dense(), b.to_dense()) @ z.flatten(0, 1)
+    got = both.mv(torch.cat([z.real, z.imag], dim=1))
+    assert_close(torch.complex(got[:, :2], got[:, 2:]).flatten(0, 1), want, **EXACT)
+    delta = coboundary(Sheaf(path(4)[:, :3], randn(3, 2, 2, 2)))
+    check_operator(Complex(delta, 2 * delta))
+    with pytest.raises(ValueError, match="`real` and `imaginary` must have the same shape"):
+        Complex(a, Identity(4, 1))
 
 
 def test_a_factor_can_be_learned() -> None:

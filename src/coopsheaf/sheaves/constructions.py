@@ -122,12 +122,27 @@ def magnetic_sheaf(sheaf: Sheaf, charges: Tensor, q: float | Tensor = 0.25) -> S
         raise ValueError(
             f"`charges` must be 1, 0 or -1; got {charges[first].item():g} for edge {first}"
         )
+    _refuse_phases_both_ways(sheaf.graph, charges)
     theta = 2 * math.pi * q * charges.to(maps)
     cos, sin = theta.cos()[:, None, None], theta.sin()[:, None, None]
     u, v = maps[:, 0], maps[:, 1]  # (m, d, d)
     zero = torch.zeros_like(u)
     still, turned = _blocks(u, zero, zero, u), _blocks(cos * v, -sin * v, sin * v, cos * v)
     return Sheaf(sheaf.graph, torch.stack([still, turned], dim=1), edge_weight=sheaf.edge_weight)
+
+
+def _refuse_phases_both_ways(graph: Graph, charges: Tensor) -> None:
+    """Two arcs between a pair turn it nowhere: listed one by one, they would turn it twice."""
+    n, turned = graph.num_nodes, charges != 0
+    there, back = graph.source * n + graph.target, graph.target * n + graph.source
+    wrong = (turned & torch.isin(there, back)).nonzero().flatten()
+    if wrong.numel():
+        e = int(wrong[0])
+        u, v = int(graph.source[e]), int(graph.target[e])
+        raise ValueError(
+            f"`charges` must be 0 where a pair is listed both ways; got {charges[e].item():g} for "
+            f"({u}, {v}), beside ({v}, {u}): list each pair once, as fold_directions does"
+        )
 
 
 def _as_numbers(values: Tensor, dtype: torch.dtype) -> Tensor:

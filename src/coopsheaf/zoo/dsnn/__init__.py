@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from coopsheaf.lazy import attach
 from coopsheaf.models.info import ModelInfo
+from coopsheaf.models.kinship import Kinship
 
 if TYPE_CHECKING:
     from coopsheaf.zoo.dsnn.conv import DSNNConv as DSNNConv
@@ -19,6 +20,16 @@ INFOS = (
         "Directed Sheaf Neural Network: directions as phases",
         "Fiorini et al., ICLR 2026",
         edge_weight=True,
+        kinship=Kinship(
+            "ends of edges",
+            "orthogonal times a weight, learned; or diagonal, or any",
+            operator="Δ = R δ*δ R, arcs turned by e^(2πiq)",
+            step="(1 + tanh ε) X − σ(A W₁ X W₂), X complex",
+            normal="yes",
+            psd="yes",
+            hops=1,
+            cost="8 c·d",
+        ),
     ),
 )
 

@@ -24,8 +24,9 @@ def directions(graph: Graph) -> Directions:
     """The arcs of a graph, both ways.
 
     A pair of neighbours is joined by as many edges each way as there are arcs between them; with
-    1/counts as weights it counts once. Self-loops are refused. Unlike :func:`~coopsheaf.sheaves.fold_directions` nothing
-    has a size that depends on who points back, so that compilers can follow.
+    1/counts as weights it counts once. Self-loops are refused. Unlike
+    :func:`~coopsheaf.sheaves.fold_directions` nothing has a size that depends on who points back,
+    so that compilers can follow.
     """
     return Directions(
         graph.remember("both ways", _both_ways),
