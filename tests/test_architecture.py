@@ -39,6 +39,8 @@ FLOORS = [
     "sheaves.laplacian",
     "sheaves.coboundaries",
     "sheaves.constructions",
+    "sheaves.connections",
+    "sheaves.from_networkx",
     "sheaves.adjacency",
     "sheaves.nonlinear",
     "sheaves.polynomials",

@@ -83,7 +83,7 @@ def test_gradients() -> None:
 
 def test_bad_input() -> None:
     sheaf = sheaf_on("path")
-    with pytest.raises(ValueError, match=r"`phi` must keep the shape \(m, d, h\) = \(8, 2, 3\)"):
+    with pytest.raises(ValueError, match=r"`phi` must keep the shape \(m, e, h\) = \(8, 2, 3\)"):
         NonlinearLaplacian(sheaf, lambda y: y.sum())(randn(5, 2, 3))
     with pytest.raises(ValueError, match="`threshold` must be positive; got 0"):
         BoundedConfidence(0)

@@ -126,6 +126,8 @@ def test_sheaves_are_immutable_and_say_what_they_are() -> None:
     flat = FlatSheaf(EDGES, randn(3, 2, 2), randn(3, 2, 2))
     assert repr(flat) == "FlatSheaf(num_nodes=3, num_edges=3, stalk_dim=2)"
     assert repr(flat.to_directed()) == "DirectedSheaf(num_nodes=3, num_edges=3, stalk_dim=2)"
+    wide = Sheaf(EDGES, randn(3, 2, 1, 2))
+    assert repr(wide) == "Sheaf(num_nodes=3, num_edges=3, stalk_dim=2, edge_stalk_dim=1)"
 
 
 A, B = randn(3, 2, 2), randn(3, 2, 2, seed=1)
@@ -135,14 +137,15 @@ Q, R = random_conformal(3, 2)
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Sheaf(EDGES, A), r"`maps` must have shape \(m, 2, d, d\) with m = 3; got \(3, 2, 2\)"),
-        (lambda: Sheaf(EDGES, randn(3, 2, 2, 3)), r"`maps` must have shape \(m, 2, d, d\)"),
-        (lambda: Sheaf(EDGES, randn(3, 2, 0, 0)), "stalk dimension d of at least 1"),
+        (lambda: Sheaf(EDGES, A), r"`maps` must have shape \(m, 2, e, d\) with m = 3; got \(3, 2, 2\)"),
+        (lambda: Sheaf(EDGES, randn(3, 2, 0, 2)), "stalk dimensions e and d of at least 1"),
+        (lambda: Sheaf(EDGES, randn(3, 2, 2, 0)), "stalk dimensions e and d of at least 1"),
         (lambda: Sheaf(EDGES, randn(3, 2, 2, 2).long()), "`maps` must have a floating point dtype"),
         (lambda: Sheaf(EDGES, A.tolist()), "`maps` must be a torch.Tensor; got list"),
         (lambda: Sheaf(EDGES, randn(3, 2, 2, 2), 2), "below the number of nodes, 2; got 2"),
-        (lambda: DirectedSheaf(EDGES, A[:2], B), r"`source_maps` must have shape \(m, d, d\) with m = 3"),
-        (lambda: DirectedSheaf(EDGES, A, randn(3, 2, 3)), r"`target_maps` must have shape \(m, d, d\)"),
+        (lambda: DirectedSheaf(EDGES, A[:2], B), r"`source_maps` must have shape \(m, e, d\) with m = 3"),
+        (lambda: DirectedSheaf(EDGES, A, randn(3, 2, 3)), r"must have the same shape; got \(3, 2, 2\) and \(3, 2, 3\)"),
+        (lambda: DirectedSheaf(EDGES, A, randn(3, 0, 2)), r"`target_maps` must have shape \(m, e, d\) with stalk dimensions"),
         (lambda: DirectedSheaf(EDGES, A, randn(3, 3, 3)), "must have the same shape; got"),
         (lambda: DirectedSheaf(EDGES, A, B.float()), "same dtype; got torch.float64 and torch.float32"),
         (lambda: DirectedSheaf(EDGES, A, B.to("meta")), "same device; got cpu and meta"),

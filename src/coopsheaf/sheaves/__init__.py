@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from coopsheaf.sheaves.adjacency import along_edges as along_edges
     from coopsheaf.sheaves.adjacency import sheaf_adjacency as sheaf_adjacency
     from coopsheaf.sheaves.coboundaries import coboundary as coboundary
+    from coopsheaf.sheaves.connections import connection_maps as connection_maps
+    from coopsheaf.sheaves.connections import connection_sheaf as connection_sheaf
+    from coopsheaf.sheaves.connections import random_connection as random_connection
     from coopsheaf.sheaves.constructions import fold_directions as fold_directions
     from coopsheaf.sheaves.constructions import magnetic_sheaf as magnetic_sheaf
     from coopsheaf.sheaves.constructions import quiver_sheaf as quiver_sheaf
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from coopsheaf.sheaves.diffusion import released_diffusion as released_diffusion
     from coopsheaf.sheaves.eigenpairs import Eigenpairs as Eigenpairs
     from coopsheaf.sheaves.eigenpairs import smallest_eigenpairs as smallest_eigenpairs
+    from coopsheaf.sheaves.from_networkx import NetworkxSheaf as NetworkxSheaf
+    from coopsheaf.sheaves.from_networkx import sheaf_from_networkx as sheaf_from_networkx
     from coopsheaf.sheaves.graph import Graph as Graph
     from coopsheaf.sheaves.laplacian import in_laplacian as in_laplacian
     from coopsheaf.sheaves.laplacian import out_laplacian as out_laplacian

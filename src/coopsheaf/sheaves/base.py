@@ -46,6 +46,11 @@ class BaseSheaf:
     def stalk_dim(self) -> int:
         raise NotImplementedError
 
+    @property
+    def edge_stalk_dim(self) -> int:
+        """The dimension of the stalks of edges: that of nodes, if nothing else is said."""
+        return self.stalk_dim
+
     @classmethod
     def _assemble(cls, graph: Graph, make: Draw, edge_weight: Tensor | None) -> Self:
         """A sheaf whose maps ``make`` makes, ``(*shape, d, d)`` for each shape it is asked for."""
@@ -104,7 +109,9 @@ class BaseSheaf:
 
     def __repr__(self) -> str:
         weighted = "" if self.edge_weight is None else ", weighted"
+        e, d = self.edge_stalk_dim, self.stalk_dim
+        edges = "" if e == d else f", edge_stalk_dim={e}"
         return (
             f"{type(self).__name__}(num_nodes={self.num_nodes}, num_edges={self.num_edges}, "
-            f"stalk_dim={self.stalk_dim}{weighted})"
+            f"stalk_dim={d}{edges}{weighted})"
         )

@@ -13,8 +13,8 @@ class Coboundary(Operator):
     r"""The coboundary of an undirected sheaf, :math:`(\delta X)_e = \sqrt{w_e} (F_{v \unlhd e} x_v
     - F_{u \unlhd e} x_u)` for e = (u, v): from nodes to edges.
 
-    What it returns has one d×h block per edge. Because of the root it has no gradient with respect
-    to a weight of exactly 0; the Laplacian has.
+    What it returns has one e×h block per edge, e the dimension of the stalks of edges. Because of
+    the root it has no gradient with respect to a weight of exactly 0; the Laplacian has.
     """
 
     def __init__(self, sheaf: Sheaf) -> None:
@@ -28,19 +28,19 @@ class Coboundary(Operator):
 
     @property
     def codomain(self) -> tuple[int, int]:
-        return self.sheaf.num_edges, self.sheaf.stalk_dim
+        return self.sheaf.num_edges, self.sheaf.edge_stalk_dim
 
     def _mv(self, x: Tensor) -> Tensor:
         graph = self.sheaf.graph
         return self.maps[:, 1] @ x[graph.target] - self.maps[:, 0] @ x[graph.source]
 
     def to_dense(self) -> Tensor:
-        (n, d), m = self.domain, self.sheaf.num_edges
+        (n, d), (m, e) = self.domain, self.codomain
         graph, edges = self.sheaf.graph, torch.arange(m, device=self.maps.device)
-        matrix = self.maps.new_zeros(m, n, d, d)
+        matrix = self.maps.new_zeros(m, n, e, d)
         matrix = matrix.index_put((edges, graph.target), self.maps[:, 1], accumulate=True)
         matrix = matrix.index_put((edges, graph.source), -self.maps[:, 0], accumulate=True)
-        return matrix.transpose(1, 2).reshape(m * d, n * d)
+        return matrix.transpose(1, 2).reshape(m * e, n * d)
 
     @property
     def T(self) -> Operator:
@@ -63,7 +63,7 @@ class CoboundaryTranspose(Operator):
 
     def _mv(self, x: Tensor) -> Tensor:
         graph, maps = self.coboundary.sheaf.graph, self.coboundary.maps
-        out = x.new_zeros(graph.num_nodes, *x.shape[1:])
+        out = x.new_zeros(*self.codomain, x.shape[2])
         out = out.index_add(0, graph.target, maps[:, 1].mT @ x)
         return out.index_add(0, graph.source, -(maps[:, 0].mT @ x))
 

@@ -102,7 +102,10 @@ class NodeMapOperator(Operator):
 
 
 class EdgeMapOperator(NodeMapOperator):
-    """D_i x_i - Σ_{e = j→i} w_e L_eᵀ R_e x_j: maps at the edges, left and right ``(m, d, d)``."""
+    """D_i x_i - Σ_{e = j→i} w_e L_eᵀ R_e x_j: maps at the edges, left and right ``(m, d, d)``.
+
+    Into stalks of edges of another dimension they are ``(m, e, d)``.
+    """
 
     _kernel = staticmethod(kernels.edge_maps)
     _matrix = staticmethod(reference.edge_matrix)

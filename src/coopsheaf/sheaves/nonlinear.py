@@ -26,11 +26,11 @@ class NonlinearLaplacian:
     δ has the factor :math:`\sqrt{w_e}`.
 
     It is no :class:`~coopsheaf.Operator`: not linear, no matrix, no transpose. What φ sees has one
-    d×h block per edge.
+    e×h block per edge, e the dimension of the stalks of edges.
 
     Args:
         sheaf: an undirected sheaf.
-        phi: from ``(m, d, h)`` to ``(m, d, h)``, odd; :func:`odd_part` makes any function odd.
+        phi: from ``(m, e, h)`` to ``(m, e, h)``, odd; :func:`odd_part` makes any function odd.
     """
 
     def __init__(self, sheaf: Sheaf, phi: Phi) -> None:
@@ -38,11 +38,11 @@ class NonlinearLaplacian:
 
     def __call__(self, x: Tensor) -> Tensor:
         """``(n, d, h)`` to ``(n, d, h)``."""
-        disagreement = self.coboundary.mv(x)  # (m, d, h)
+        disagreement = self.coboundary.mv(x)  # (m, e, h)
         answer = self.phi(disagreement)
         if answer.shape != disagreement.shape:
             raise ValueError(
-                f"`phi` must keep the shape (m, d, h) = {tuple(disagreement.shape)}; "
+                f"`phi` must keep the shape (m, e, h) = {tuple(disagreement.shape)}; "
                 f"got {tuple(answer.shape)}"
             )
         return self.coboundary.T.mv(answer)

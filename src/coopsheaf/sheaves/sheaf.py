@@ -26,9 +26,11 @@ class Sheaf(BaseSheaf):
     ``maps[e, 1]`` that of its end ``v = edge_index[1, e]``. A list that holds each edge in both
     directions counts everything twice: fold it with :meth:`from_bidirected`.
 
+    Edges may have stalks of another dimension e than nodes: their maps are e×d.
+
     Args:
         edge_index: ``(2, m)``, or a :class:`~coopsheaf.Graph`.
-        maps: ``(m, 2, d, d)``.
+        maps: ``(m, 2, e, d)``; e = d is usual.
         num_nodes: n; the largest index plus one if not given.
         edge_weight: ``(m,)``, not negative; the Laplacian becomes δᵀ W δ.
     """
@@ -45,8 +47,8 @@ class Sheaf(BaseSheaf):
     ) -> None:
         graph = as_graph(edge_index, num_nodes)
         m = graph.num_edges
-        check_shape("maps", maps, f"(m, 2, d, d) with m = {m}", (m, 2, None, None))
-        _check_square("maps", maps, "(m, 2, d, d)")
+        check_shape("maps", maps, f"(m, 2, e, d) with m = {m}", (m, 2, None, None))
+        _check_stalks("maps", maps, "(m, 2, e, d)")
         _check_device(graph, "maps", maps)
         if edge_weight is not None:
             edge_weight = check_edge_weight(edge_weight, m, "maps", maps)
@@ -59,6 +61,11 @@ class Sheaf(BaseSheaf):
     @property
     def stalk_dim(self) -> int:
         return self.maps.shape[-1]
+
+    @property
+    def edge_stalk_dim(self) -> int:
+        """The dimension e of the stalks of edges."""
+        return self.maps.shape[-2]
 
     @cached_property
     def both_ways(self) -> Graph:
@@ -84,14 +91,14 @@ class Sheaf(BaseSheaf):
 
         Args:
             edge_index: ``(2, 2m)``.
-            maps: ``(2m, d, d)``; ``maps[k]`` is :math:`F_{u \unlhd e}` for
+            maps: ``(2m, e, d)``; ``maps[k]`` is :math:`F_{u \unlhd e}` for
                 ``u = edge_index[0, k]``.
             num_nodes: n; the largest index plus one if not given.
             edge_weight: ``(2m,)``, the same in both directions.
         """
         graph = as_graph(edge_index, num_nodes)
         size = graph.num_edges
-        check_shape("maps", maps, f"(2m, d, d) with 2m = {size}", (size, None, None))
+        check_shape("maps", maps, f"(2m, e, d) with 2m = {size}", (size, None, None))
         first, second = _pair_directions(graph)
         if edge_weight is not None:
             edge_weight = check_edge_weight(edge_weight, size, "maps", maps)
@@ -115,12 +122,12 @@ class DirectedSheaf(BaseSheaf):
     r"""A cellular sheaf on a directed graph: two maps per edge.
 
     For the edge e = i→j, ``source_maps[e]`` is :math:`F_{i \unlhd ij}` and ``target_maps[e]`` is
-    :math:`F_{j \unlhd ij}`.
+    :math:`F_{j \unlhd ij}`. Edges may have stalks of another dimension e than nodes.
 
     Args:
         edge_index: ``(2, m)``, or a :class:`~coopsheaf.Graph`.
-        source_maps: ``(m, d, d)``.
-        target_maps: ``(m, d, d)``.
+        source_maps: ``(m, e, d)``; e = d is usual.
+        target_maps: ``(m, e, d)``.
         num_nodes: n; the largest index plus one if not given.
         edge_weight: ``(m,)``, not negative.
     """
@@ -140,8 +147,8 @@ class DirectedSheaf(BaseSheaf):
         graph = as_graph(edge_index, num_nodes)
         m = graph.num_edges
         for name, maps in (("source_maps", source_maps), ("target_maps", target_maps)):
-            check_shape(name, maps, f"(m, d, d) with m = {m}", (m, None, None))
-            _check_square(name, maps, "(m, d, d)")
+            check_shape(name, maps, f"(m, e, d) with m = {m}", (m, None, None))
+            _check_stalks(name, maps, "(m, e, d)")
         _check_pair(source_maps, target_maps)
         _check_device(graph, "source_maps", source_maps)
         if edge_weight is not None:
@@ -158,6 +165,11 @@ class DirectedSheaf(BaseSheaf):
     @property
     def stalk_dim(self) -> int:
         return self.source_maps.shape[-1]
+
+    @property
+    def edge_stalk_dim(self) -> int:
+        """The dimension e of the stalks of edges."""
+        return self.source_maps.shape[-2]
 
 
 class FlatSheaf(BaseSheaf):
@@ -245,6 +257,14 @@ def _check_square(name: str, maps: Tensor, rule: str) -> None:
     if d < 1 or maps.shape[-2] != d:
         raise ValueError(
             f"`{name}` must have shape {rule} with stalk dimension d of at least 1; "
+            f"got {tuple(maps.shape)}"
+        )
+
+
+def _check_stalks(name: str, maps: Tensor, rule: str) -> None:
+    if min(maps.shape[-2:]) < 1:
+        raise ValueError(
+            f"`{name}` must have shape {rule} with stalk dimensions e and d of at least 1; "
             f"got {tuple(maps.shape)}"
         )
 

@@ -75,15 +75,15 @@ class Cohomology(NamedTuple):
     """Orthonormal bases of both cohomology spaces of a sheaf on a graph."""
 
     sections: Tensor  # (n, d, k0): H⁰, the global sections, ker δ
-    obstructions: Tensor  # (m, d, k1): H¹, what no features of nodes explain, (im δ)^⊥ = ker δᵀ
+    obstructions: Tensor  # (m, e, k1): H¹, what no features of nodes explain, (im δ)^⊥ = ker δᵀ
 
 
 def cohomology(sheaf: Sheaf, *, tolerance: float | None = None) -> Cohomology:
     r"""H⁰ and H¹ of an undirected sheaf, from its coboundary :math:`\delta`.
 
     H¹ is what is left of features of edges modulo :math:`\operatorname{im} \delta`; it is given by
-    those that are orthogonal to the image. For a sheaf of dimension d on n nodes and
-    m edges, :math:`k_0 - k_1 = (n - m) d`. For the constant sheaf of dimension 1, k₀ counts the
+    those that are orthogonal to the image. For stalks of dimension d at n nodes and e at m edges,
+    :math:`k_0 - k_1 = n d - m e`. For the constant sheaf of dimension 1, k₀ counts the
     components of the graph and k₁ its independent cycles.
 
     Args:
