@@ -66,7 +66,7 @@ class Squash:
     learners: tuple[str, ...] = ("sage",)
     """Of CSNN's maps: sage, mlp."""
     semantics: tuple[str, ...] = ("paper",)
-    """Of CSNN's diffusion: paper, released."""
+    """Of CSNN's diffusion: paper, released, messages."""
     budget: str = "short"
     """short (blocks of 250 steps, 10 CPU minutes a point) or published (no cap: weeks)."""
     minutes: float | None = None
@@ -105,7 +105,7 @@ class NoisyPath:
     learner: str = "sage"
     """What learns the maps: sage or mlp."""
     semantics: str = "paper"
-    """paper or released."""
+    """paper, released or messages."""
     figure: Path | None = None
     """Draw the run of seed 0: a .svg, .pdf or .png file."""
     document: Path | None = None

@@ -58,7 +58,7 @@ class PathConfig:
         num_keys, num_values: how many keys and values there are.
         hidden_channels, stalk_dim: sizes of the CSNN.
         learner: ``"sage"`` (three layers, sees the whole path) or ``"mlp"``.
-        semantics: ``"paper"`` or ``"released"``.
+        semantics: ``"paper"``, ``"released"`` or ``"messages"``.
         steps, batch_size, lr: of Adam.
         examples: on how many fresh examples the result is measured.
     """

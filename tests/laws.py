@@ -18,7 +18,7 @@ from coopsheaf import (
     out_laplacian,
     sheaf_laplacian,
 )
-from coopsheaf.sheaves.diffusion import paper_diffusion, released_diffusion
+from coopsheaf.sheaves.diffusion import message_diffusion, paper_diffusion, released_diffusion
 from coopsheaf.sheaves.kernels import KERNELS, use_kernel
 from coopsheaf.sheaves.operator import Operator
 
@@ -38,6 +38,11 @@ def released(sheaf: AnySheaf) -> Operator:
     return released_diffusion(sheaf.graph, sheaf.source, sheaf.target, sheaf.edge_weight)
 
 
+def messages(sheaf: AnySheaf) -> Operator:
+    assert isinstance(sheaf, FlatSheaf)
+    return message_diffusion(sheaf.graph, sheaf.source, sheaf.target, sheaf.edge_weight)
+
+
 def laplacian(kind: Callable[..., Operator], normalization: str | None) -> Build:
     return lambda sheaf: kind(sheaf, normalization)
 
@@ -49,7 +54,7 @@ DIRECTED = {
     for side, kind in (("out", out_laplacian), ("in", in_laplacian))
     for name in NORMALIZATIONS
 }
-FLAT = {**DIRECTED, "paper": paper, "released": released}
+FLAT = {**DIRECTED, "paper": paper, "released": released, "messages": messages}
 
 
 def parameters(sheaf: AnySheaf) -> list[Tensor]:

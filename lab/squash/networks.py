@@ -180,7 +180,7 @@ class CSNNTreeLayer(TreeLayer):
     Args:
         direction: a name of ``DIRECTIONS``.
         learner: a recipe for the two map learners.
-        semantics: ``"paper"`` or ``"released"``.
+        semantics: ``"paper"``, ``"released"`` or ``"messages"``.
 
     Shapes:
         x ``(n, d·h)``; returns the same.

@@ -50,6 +50,7 @@ LEARNERS: dict[str, str] = {
 SEMANTICS: dict[str, str] = {
     "paper": "the operator of the paper",
     "released": "the operator of the authors' released code",
+    "messages": "what the edges of Δ_out carry: one hop, no diagonal",
 }
 
 
@@ -61,7 +62,7 @@ class TreeModel:
         name: a name of ``TREE_MODELS``.
         direction: a name of ``DIRECTIONS``; CSNN only, empty for the others.
         learner: ``"sage"`` or ``"mlp"``; CSNN only.
-        semantics: ``"paper"`` or ``"released"``; CSNN only.
+        semantics: ``"paper"``, ``"released"`` or ``"messages"``; CSNN only.
     """
 
     name: str
@@ -86,8 +87,8 @@ class TreeModel:
         """For tables and legends."""
         if self.name != "csnn":
             return TREE_MODELS[self.name]
-        released = ", released" if self.semantics == "released" else ""
-        return f"CSNN {self.direction}, {self.learner}{released}"
+        other = "" if self.semantics == "paper" else f", {self.semantics}"
+        return f"CSNN {self.direction}, {self.learner}{other}"
 
 
 def batch_size(name: str, depth: int) -> tuple[int, int]:

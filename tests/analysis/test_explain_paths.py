@@ -122,7 +122,7 @@ def route(semantics: str) -> tuple[list, Graph]:
     return layers, Graph(path(5), 5)
 
 
-@pytest.mark.parametrize("semantics", ["paper", "released"])
+@pytest.mark.parametrize("semantics", ["paper", "released", "messages"])
 def test_a_route_laid_by_hand_is_found_and_as_strong_as_its_blocks(semantics: str) -> None:
     layers, graph = route(semantics)
     model = fixed(layers, semantics=semantics)
@@ -146,6 +146,16 @@ def test_one_layer_takes_two_hops() -> None:
     norms = block_norms(operator_of(model, graph).to_dense(), 3)
     assert far[0].strength == pytest.approx(float(norms[0, 2]), rel=1e-12)
     assert strongest_paths(model, randn(3, F_IN), graph, 0, sources=2, max_hops=1) == ()
+
+
+def test_one_layer_of_messages_takes_one() -> None:
+    graph, x = Graph(path(3), 3), randn(3, F_IN)
+    ones = [1.0] * 3
+    model = scaled(ones, ones, semantics="messages")
+    assert strongest_paths(model, x, graph, 0, sources=2) == ()
+    (near,) = strongest_paths(model, x, graph, 0, sources=1)
+    norms = block_norms(operator_of(model, graph).to_dense(), 3)
+    assert near.strength == pytest.approx(float(norms[0, 1]), rel=1e-12)
 
 
 def test_released_paths_go_against_the_list() -> None:

@@ -44,13 +44,13 @@ def test_a_gcn_sees_a_hop_per_layer(num_layers: int) -> None:
     assert growth.sizes[:, 0].tolist() == list(range(1, num_layers + 2))
 
 
-@pytest.mark.parametrize("semantics", ["paper", "released"])
-def test_csnn_sees_two_hops_per_layer(semantics: str) -> None:
+@pytest.mark.parametrize(("semantics", "hops"), [("paper", 2), ("released", 2), ("messages", 1)])
+def test_csnn_sees_two_hops_per_layer_or_one(semantics: str, hops: int) -> None:
     model = csnn(num_layers=3, learner=MLPLearner(16), semantics=semantics)
     growth = receptive_growth(model, randn(9, F_IN), path(9))
     distances = hop_distances(path(9))
     for depth in range(4):
-        assert torch.equal(growth.fields[depth], distances <= 2 * depth)
+        assert torch.equal(growth.fields[depth], distances <= hops * depth)
 
 
 def test_the_learners_of_csnn_see_further() -> None:

@@ -49,6 +49,11 @@ def test_the_operators_are_those_of_the_network(semantics: str, weighted: bool) 
     assert (found.num_nodes, found.semantics) == (12, semantics)
     for layer, (source, target) in zip(found.layers, maps, strict=True):
         operator = SEMANTICS[semantics](graph, source, target, inputs.get("edge_weight"))
+        if semantics == "messages":
+            assert layer.second is None
+            same_spectrum(layer.first, spectrum(operator))
+            assert torch.equal(layer.composed, layer.first)
+            continue
         assert isinstance(operator, Product)
         for values, each in (
             (layer.first, operator.b),
@@ -138,6 +143,11 @@ def test_figure_of_layers(tmp_path: Path) -> None:
 def test_released_semantics_has_its_own_order() -> None:
     figure = spectra_figure(layer_spectra(csnn(semantics="released"), X, ring(12)))
     assert [axes.get_title() for axes in figure.axes[:3]] == ["Δᵢₙᵀ", "Δₒᵤₜ", "Δₒᵤₜ Δᵢₙᵀ"]
+
+
+def test_messages_are_one_operator() -> None:
+    figure = spectra_figure(layer_spectra(csnn(semantics="messages"), X, ring(12)))
+    assert [axes.get_title() for axes in figure.axes] == ["edges of Δₒᵤₜ", ""]  # two layers
 
 
 @pytest.mark.parametrize(

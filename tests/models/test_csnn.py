@@ -21,7 +21,7 @@ from coopsheaf.nn.dropout import dropout
 from coopsheaf.nn.learners import LEARNERS
 
 EACH_LEARNER = pytest.mark.parametrize("learner", LEARNERS)
-EACH_SEMANTICS = pytest.mark.parametrize("semantics", ["paper", "released"])
+EACH_SEMANTICS = pytest.mark.parametrize("semantics", ["paper", "released", "messages"])
 N, EDGES = ODD_GRAPHS["random-directed"]
 
 # The published settings and their numbers of parameters.
@@ -347,7 +347,7 @@ ONE = torch.tensor([[0], [1]])
         (lambda: CSNN(5, True, 2, 2), "`hidden_channels` must be an integer of at least 1; got True"),
         (lambda: CSNN(5, 4, 2, 2, dropout=1.0), r"`dropout` must be a number in \[0, 1\); got 1.0"),
         (lambda: CSNN(5, 4, 2, 2, input_dropout=-0.1), r"`input_dropout` must be a number in \[0, 1\)"),
-        (lambda: CSNN(5, 4, 2, 2, semantics="code"), "`semantics` must be one of 'paper', 'released'; got 'code'"),
+        (lambda: CSNN(5, 4, 2, 2, semantics="code"), "`semantics` must be one of 'paper', 'released', 'messages'; got 'code'"),
         (lambda: CSNN(5, 4, 2, 2, learner="gat"), "`learner` must be one of 'mlp', 'sage-graph-norm'"),
         (lambda: CSNN(5, 4, 2, 2, norm="group"), "`norm` must be one of 'layer', 'batch'; got 'group'"),
         (lambda: CSNN(5, 4, 2, 2, pool="median"), "`pool` must be one of 'mean', 'sum', 'max'; got 'median'"),

@@ -37,7 +37,7 @@ def test_it_is_the_equation(name: str) -> None:
 
 
 @ALL_GRAPHS
-@pytest.mark.parametrize("semantics", ["paper", "released"])
+@pytest.mark.parametrize("semantics", ["paper", "released", "messages"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_kernels_agree_on_values_and_all_gradients(name: str, semantics: str, weighted) -> None:
     n, edge_index = ODD_GRAPHS[name]
@@ -152,7 +152,7 @@ def test_repr_states_the_transformation() -> None:
         (lambda: CSNNConv(4, 0), "`stalk_dim` must be an integer of at least 1; got 0"),
         (lambda: CSNNConv(0, 3), "`channels` must be an integer of at least 1; got 0"),
         (lambda: CSNNConv(4, 4, orthogonal="euler"), "must be 2 or 3 for Euler angles; got 4"),
-        (lambda: CSNNConv(4, 3, semantics="dense"), "`semantics` must be one of 'paper', 'released'; got 'dense'"),
+        (lambda: CSNNConv(4, 3, semantics="dense"), "`semantics` must be one of 'paper', 'released', 'messages'; got 'dense'"),
         (lambda: CSNNConv(4, 3)(torch.zeros(5, 4, 3), torch.zeros(2, 1).long()), r"`x` must have shape \(n, 3, 4\); got \(5, 4, 3\)"),
         (lambda: CSNNConv(4, 3, pe_channels=2)(torch.zeros(5, 3, 4), torch.zeros(2, 1).long()), r"`pe` must have shape \(n, 2\); got None"),
         (lambda: CSNNConv(4, 3)(torch.zeros(5, 3, 4), torch.zeros(2, 1).long(), torch.zeros(5, 2)), r"`pe` must have shape \(n, 0\); got \(5, 2\)"),

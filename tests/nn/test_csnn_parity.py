@@ -20,7 +20,7 @@ GRAPH = Graph(EDGES, N)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("semantics", ["paper", "released"])
+@pytest.mark.parametrize("semantics", ["paper", "released", "messages"])
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_values_and_gradients_are_those_of_the_dense_operator(learner, semantics, d) -> None:
     """With and without W₁, W₂, edge weights and positional encodings; both sizes of product."""
@@ -62,6 +62,8 @@ def dense_layer(conv: CSNNConv, x: Tensor, semantics: str) -> Tensor:
     steps = [(sends, sends), (hears, hears)]
     if semantics == "released":
         steps = [(hears, hears), (sends, into * s2)]
+    if semantics == "messages":
+        steps = [(sends, 0 * sends)]
     for degree, own in steps:
         root = (degree + 1).rsqrt()
         blocks = torch.einsum("i,iba,ibc,ich->iah", root[row], target[row], source[column], root[column, None, None] * x[column])  # fmt: skip
@@ -69,7 +71,7 @@ def dense_layer(conv: CSNNConv, x: Tensor, semantics: str) -> Tensor:
     return x
 
 
-@pytest.mark.parametrize("semantics", ["paper", "released"])
+@pytest.mark.parametrize("semantics", ["paper", "released", "messages"])
 @pytest.mark.parametrize(("d", "h"), [(2, 3), (3, 4), (3, 60), (5, 2)])
 def test_weights_that_are_not_symmetric_have_the_gradients_of_their_equation(
     d: int, h: int, semantics: str

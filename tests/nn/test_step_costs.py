@@ -71,7 +71,7 @@ def test_compiled_kernels_leave_little_to_pytorch(d, learner, options, large: in
 
 
 @pytest.mark.parametrize("learner", [MLPLearner(32), ProjectedSAGELearner(32, 3)], ids=str)
-@pytest.mark.parametrize("semantics", ["paper", "released"])
+@pytest.mark.parametrize("semantics", ["paper", "released", "messages"])
 def test_nothing_has_the_size_of_a_message_per_edge(learner, semantics: str) -> None:
     model = CSNN(5, H, 2, 2, learner=learner, semantics=semantics, dropout=0.2)
     with LargestTensor() as guard:

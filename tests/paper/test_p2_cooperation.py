@@ -146,7 +146,7 @@ ZERO_AT_ZERO = {"gelu": nn.GELU(), "relu": nn.ReLU(), "tanh": nn.Tanh(), "identi
 
 
 @pytest.mark.parametrize("act", ZERO_AT_ZERO)
-@pytest.mark.parametrize("semantics", ["paper", "released"])
+@pytest.mark.parametrize("semantics", ["paper", "released", "messages"])
 def test_a_deaf_node_keeps_its_own_feature(act: str, semantics: str) -> None:
     """With T_i = 0 and σ(0) = 0 a whole layer gives x_i' = (1 + ε) x_i, exactly."""
     n, d, h = 40, 3, 2

@@ -213,7 +213,7 @@ def test_a_pack_feeds_like_the_dataset_in_it(tmp_path: Path) -> None:
         (BatchConfig("clusters", parts=61), {}, "`batch.parts` must be at most 60, the nodes; got 61"),
         (BatchConfig("neighbours", fanouts="3,3"), {}, "`batch.fanouts` must be one number, or 4, .* got 2"),
         (BatchConfig("neighbours"), {"learner": "sage-graph-norm"}, "averages over all nodes"),
-        (BatchConfig("neighbours"), {"learner": "sage-node-norm", "semantics": "released"}, "needs `semantics` 'paper'"),
+        (BatchConfig("neighbours"), {"learner": "sage-node-norm", "semantics": "released"}, "needs `semantics` 'paper' or 'messages'"),
         (BatchConfig("nodes", halo=True), {"learner": "sage-graph-norm"}, "averages over all nodes"),
         (BatchConfig("nodes", parts=3), {}, "`batch.parts` goes with"),
         (BatchConfig(), {}, "`config` must have a kind of batches"),

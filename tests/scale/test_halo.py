@@ -29,7 +29,7 @@ SPARSE = {
 
 @pytest.mark.parametrize("name", [*ODD_GRAPHS, *SPARSE])
 @pytest.mark.parametrize("learner", LOCAL)
-@pytest.mark.parametrize("semantics", ["paper", "released"])
+@pytest.mark.parametrize("semantics", ["paper", "released", "messages"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_halo_gives_exact_outputs(name: str, learner: str, semantics: str, weighted) -> None:
     n, edges = {**ODD_GRAPHS, **SPARSE}[name]
@@ -48,13 +48,13 @@ def test_the_halo_gives_exact_outputs(name: str, learner: str, semantics: str, w
         assert surround(graph, nodes, halo_steps(model)).numel() < n
 
 
-@pytest.mark.parametrize("semantics", ["paper", "released"])
-def test_one_hop_less_is_not_enough(semantics: str) -> None:
+@pytest.mark.parametrize(("semantics", "hops"), [("paper", 6), ("released", 6), ("messages", 4)])
+def test_one_hop_less_is_not_enough(semantics: str, hops: int) -> None:
     torch.manual_seed(0)
     model = CSNN(5, 4, 2, 2, semantics=semantics, learner=NodeNormSAGELearner(4, 1)).double().eval()
     graph, x, nodes = Graph(path(30), 30), randn(30, 5), torch.tensor([15])
     layers = halo_steps(model)
-    assert halo_hops(model) == sum(map(len, layers)) == 6
+    assert halo_hops(model) == sum(map(len, layers)) == hops
     around = surround(graph, nodes, (layers[0][:-1], layers[1]))
     part = graph.subgraph(around)
     with torch.no_grad():
@@ -91,6 +91,9 @@ def test_hops_are_counted(learner, hops: int) -> None:
     assert halo_hops(Rescaled(turned, 2)) == hops
     assert {steps[:2] for steps in halo_steps(turned)} == {("out", "out")}
     assert set(halo_steps(turned)[0][2:]) <= {"in"}
+    near = CSNN(5, 4, 2, 2, learner=learner, semantics="messages")
+    assert halo_hops(near) == hops - 2  # one less for each of the two layers
+    assert {step for steps in halo_steps(near) for step in steps} == {"in"}
 
 
 def test_maps_that_are_not_learned_look_nowhere() -> None:

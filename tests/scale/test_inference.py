@@ -53,7 +53,7 @@ def whole(model: nn.Module, x: torch.Tensor, graph: Graph, **options) -> torch.T
 
 
 @pytest.mark.parametrize("learner", RECIPES, ids=str)
-@pytest.mark.parametrize("semantics", ["paper", "released"])
+@pytest.mark.parametrize("semantics", ["paper", "released", "messages"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_it_is_the_whole_graph(learner, semantics: str, weighted: bool) -> None:
     torch.manual_seed(0)

@@ -8,9 +8,11 @@ from graphs import ODD_GRAPHS, generator, random_conformal, random_weight
 from torch import Tensor
 from torch.testing import assert_close
 
-from coopsheaf import ConformalMaps, Graph
+from coopsheaf import ConformalMaps, FlatSheaf, Graph, out_laplacian
+from coopsheaf.sheaves.adjacency import along_edges
 from coopsheaf.sheaves.diffusion import (
     SEMANTICS,
+    message_diffusion,
     paper_diffusion,
     released_diffusion,
     rescale_missing,
@@ -51,6 +53,8 @@ def equation(
     out = [degree * scale for degree, scale in zip(sends, s2, strict=True)]
     into = [degree * scale for degree, scale in zip(hears, t2, strict=True)]
     maps = source.to_dense(), target.to_dense()
+    if semantics == "messages":
+        return step(pairs, n, [0.0] * n, [d + 1 for d in out], *maps)
     outward = step(pairs, n, out, [d + 1 for d in out], *maps)
     inward = step(pairs, n, into, [d + 1 for d in into], *maps)
     if semantics == "paper":
@@ -83,6 +87,17 @@ def test_the_order_of_the_two_steps_matters() -> None:
         for make in (paper_diffusion, released_diffusion)
     )
     assert not torch.allclose(paper, released)
+
+
+@EACH_GRAPH
+def test_messages_are_the_out_laplacian_without_its_diagonal(name: str) -> None:
+    n, edges = ODD_GRAPHS[name]
+    source, target = random_conformal(n, D), random_conformal(n, D, seed=5)
+    outward = out_laplacian(FlatSheaf(Graph(edges, n), source, target), "augmented")
+    got = message_diffusion(Graph(edges, n), source, target).to_dense()
+    diagonal = torch.block_diag(*(own * torch.eye(D).double() for own in outward.diagonal))
+    assert_close(got, outward.to_dense() - diagonal, rtol=0, atol=1e-14)
+    assert_close(got, -along_edges(outward).to_dense(), rtol=0, atol=1e-14)
 
 
 def test_on_one_way_edges_they_move_in_opposite_directions() -> None:

@@ -134,7 +134,7 @@ def test_a_step_of_csnn_waits_for_nothing(options: dict) -> None:
 LEARNERS = ["mlp", "sage-graph-norm", "sage-node-norm", "sage-projected", "sage-embedded"]
 
 
-@pytest.mark.parametrize("semantics", ["paper", "released"])
+@pytest.mark.parametrize("semantics", ["paper", "released", "messages"])
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_no_learner_waits(learner: str, semantics: str) -> None:
     settings = recipe()

@@ -246,8 +246,8 @@ def _read_csnn(
                 typical_flow=strengths.typical_flow,
             )
         )
-    forwards = network.semantics == "paper"
-    direction = "source_to_target" if forwards else "target_to_source"
+    backwards = network.semantics == "released"
+    direction = "target_to_source" if backwards else "source_to_target"
     return ActionReport("csnn", threshold, tuple(layers), direction)
 
 

@@ -4,9 +4,10 @@ A path is as strong as the product of what its hops carry, each in the layer in 
 place; to stay where one is for a layer costs nothing. A layer of CSNN takes none, one or two hops:
 one with the flow :math:`f_e` of the edge, two with the norms of the two passes,
 :math:`w_{e'} l^B_i r^B_k \cdot w_e l^A_k r^A_j` for j → k → i
-(:mod:`coopsheaf.analysis.passes`). A layer of CO-GNN takes none or one, with the coefficient of the
-edge under the actions of this very prediction. Weights and activations of the layers are left out:
-they do not tell one path from another.
+(:mod:`coopsheaf.analysis.passes`); with ``semantics="messages"`` it takes none or one. A layer of
+CO-GNN takes none or one, with the coefficient of the edge under the actions of this very
+prediction. Weights and activations of the layers are left out: they do not tell one path from
+another.
 
 The best walk of exactly h hops from every node is found by dynamic programming, from the last layer
 to the first, at O(m) per layer and h. Walks that visit a node twice are no paths and left out, so
@@ -26,6 +27,7 @@ from torch import Tensor, nn
 from coopsheaf.analysis.actions import inner_network, layer_passes
 from coopsheaf.analysis.drawn_actions import coefficient
 from coopsheaf.analysis.hops import Nodes, check_nodes
+from coopsheaf.analysis.passes import LayerPasses
 from coopsheaf.analysis.probing import evaluating
 from coopsheaf.checks import check_int
 from coopsheaf.models.csnn import CSNN
@@ -111,7 +113,7 @@ def layer_flows(
     """What every layer of a CSNN or a CO-GNN carries; nothing for other networks."""
     if isinstance(network, CSNN):
         _, passes = layer_passes(network, x, graph, inputs)
-        return [LayerFlow(p.graph, p.flow, p.first.edge, p.second.edge) for p in passes]
+        return [_csnn_flow(layer) for layer in passes]
     if not isinstance(network, CoGNN):
         return []
     with evaluating(network), record_actions(network) as actions:
@@ -124,6 +126,12 @@ def layer_flows(
         chosen = Actions(*(part.double().cpu() for part in chosen))
         flows.append(LayerFlow(here, coefficient(conv, here, chosen, weight)))
     return flows
+
+
+def _csnn_flow(passes: LayerPasses) -> LayerFlow:
+    if passes.second is None:
+        return LayerFlow(passes.graph, passes.flow)
+    return LayerFlow(passes.graph, passes.flow, passes.first.edge, passes.second.edge)
 
 
 def search_paths(

@@ -27,6 +27,9 @@ stay where they are in the other pass, and add up to a multiple of one orthogona
 Its norm :math:`w_e \langle u_i, v_j \rangle` is the *flow* of the edge: what the listener brings
 times what the broadcaster brings. If no other walk of two hops leads from j to i, it is the norm of
 the block (i, j) of P itself.
+
+With ``semantics="messages"`` there is the pass A of the paper alone, without its diagonal: walks
+of one hop, :math:`u_i = l^A_i`, :math:`v_j = r^A_j`.
 """
 
 from __future__ import annotations
@@ -37,9 +40,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from coopsheaf.sheaves.diffusion import split_passes
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.laplacian import NodeMapOperator
-from coopsheaf.sheaves.operator import Operator, Product
+from coopsheaf.sheaves.operator import Operator
 
 
 @dataclass(frozen=True)
@@ -61,29 +65,33 @@ class Pass:
 
 @dataclass(frozen=True)
 class LayerPasses:
-    """Both passes of a layer, and the graph along whose edges they carry.
+    """The passes of a layer, and the graph along whose edges they carry.
 
     Args:
         graph: edges in the order of the caller's list, from broadcaster to listener: reversed in
             the released semantics.
         first: A.
-        second: B.
+        second: B; ``None`` if the layer has one pass.
         weight: ``(m,)``, edge weights; ones if there are none.
     """
 
     graph: Graph
     first: Pass
-    second: Pass
+    second: Pass | None
     weight: Tensor
 
     @property
     def listener(self) -> Tensor:
-        """u, ``(2, n)``."""
+        """u, ``(2, n)``; ``(1, n)`` of one pass."""
+        if self.second is None:
+            return self.first.left[None]
         return torch.stack([self.second.diagonal * self.first.left, self.second.left])
 
     @property
     def broadcaster(self) -> Tensor:
-        """v, ``(2, n)``."""
+        """v, ``(2, n)``; ``(1, n)`` of one pass."""
+        if self.second is None:
+            return self.first.right[None]
         return torch.stack([self.first.right, self.first.diagonal * self.second.right])
 
     @property
@@ -95,16 +103,14 @@ class LayerPasses:
 
 def read_passes(operator: Operator) -> LayerPasses:
     """The passes of the operator of a CSNN layer, in double precision on the CPU."""
-    assert isinstance(operator, Product)
-    second, first = operator.a, operator.b
-    assert isinstance(first, NodeMapOperator)
-    assert isinstance(second, NodeMapOperator)
+    first, second = split_passes(operator)
     graph = first.graph.to("cpu")
     if first.edge_weight is None:
         weight = torch.ones(graph.num_edges, dtype=torch.float64)
     else:
         weight = first.edge_weight.detach().double().cpu()
-    return LayerPasses(graph, _norms(first, graph, weight), _norms(second, graph, weight), weight)
+    after = None if second is None else _norms(second, graph, weight)
+    return LayerPasses(graph, _norms(first, graph, weight), after, weight)
 
 
 def _norms(operator: NodeMapOperator, graph: Graph, weight: Tensor) -> Pass:

@@ -27,6 +27,7 @@ paper     ``"forget"``       :math:`S_s, T_t`
 paper     ``"cancel"``       :math:`S_s, T_t, S_t`
 released  ``"forget"``       :math:`S_s, T_t, T_s`; some edge has to lead into s
 released  ``"cancel"``       :math:`S_s, T_t, S_t`
+messages  ``"forget"``       :math:`S_s, T_t`
 ========= ================== =======================================================
 
 In the released order the broadcaster's value has to survive the first step. It is the diagonal of
@@ -34,6 +35,9 @@ that step that keeps it, which is zero at a node that nothing flows into, whatev
 left to link s and t is :math:`S_t \ne 0`, which keeps in the second step what t received in the
 first; with it comes :math:`P_{tt} \ne 0`, hence t's own feature, and ε = -1 does not remove that.
 So ``"forget"`` refuses such nodes, and ``"cancel"`` does just this.
+
+With ``"messages"`` P has no diagonal, so that nothing cancels the residual of a finite ε, and
+``"cancel"`` is refused.
 
 "Exactly one" is a statement on these fixed maps. In a network the maps are learned from features,
 which is a second way for information to travel (:func:`~coopsheaf.analysis.frozen_maps`). An
@@ -125,8 +129,9 @@ def route(
         path: nodes from source to target, each reached from the one before by an edge along the
             flow of information (against the edges in the released semantics); may visit a node
             again, but not stay. A shortest path if not given.
-        semantics: ``"paper"`` or ``"released"`` (:mod:`coopsheaf.sheaves.diffusion`).
-        residual: ``"forget"`` or ``"cancel"``.
+        semantics: ``"paper"``, ``"released"`` or ``"messages"``
+            (:mod:`coopsheaf.sheaves.diffusion`).
+        residual: ``"forget"`` or ``"cancel"``; with ``"messages"`` only the first.
         stalk_dim: dimension d of the stalks.
         scale: of the maps that are not zero; larger ones carry more. (With ``"cancel"`` those of
             the receiving node are cut where ε would leave its range.) All matrices are the
@@ -137,6 +142,11 @@ def route(
     graph = as_graph(edge_index, num_nodes)
     check_choice("semantics", semantics, SEMANTICS)
     check_choice("residual", residual, RESIDUALS)
+    if (semantics, residual) not in _BUILD:
+        raise ValueError(
+            f"`residual` must be 'forget' with semantics {semantics!r}: its operator has no "
+            f"diagonal that could cancel what a node keeps; got {residual!r}"
+        )
     check_int("stalk_dim", stalk_dim, minimum=1)
     if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale < 1e6:
         raise ValueError(f"`scale` must be a number in (0, 1e6); got {scale!r}")
@@ -248,7 +258,7 @@ def _maps(flow: Graph, stalk_dim: int, scales: dict[int, float]) -> ConformalMap
     return ConformalMaps(scale, eye.repeat(flow.num_nodes, 1, 1))
 
 
-# In the four constructions below `flow` is the graph along which information goes, c = scale,
+# In the five constructions below `flow` is the graph along which information goes, c = scale,
 # μ the number of edges s → t and λ that of loops. Degrees count loops.
 
 
@@ -304,9 +314,17 @@ def _released_cancel(flow: Graph, s: int, t: int, d: int, c: float) -> RouteLaye
     return RouteLayer(source, target, heard * kept - 1, gain)
 
 
+def _messages_forget(flow: Graph, s: int, t: int, d: int, c: float) -> RouteLayer:
+    # S_s and T_t: the block (t, s) is all there is. t has no source map: its root is 1.
+    gain = (c * c * int(flow.out_degree[s]) + 1) ** -0.5
+    source, target = _maps(flow, d, {s: c}), _maps(flow, d, {t: c})
+    return RouteLayer(source, target, -1.0, _edges(flow, s, t) * c * c * gain)
+
+
 _BUILD = {
     ("paper", "forget"): _paper_forget,
     ("paper", "cancel"): _paper_cancel,
     ("released", "forget"): _released_forget,
     ("released", "cancel"): _released_cancel,
+    ("messages", "forget"): _messages_forget,
 }

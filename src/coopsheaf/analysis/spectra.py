@@ -14,9 +14,10 @@ from coopsheaf.analysis.probing import evaluating
 from coopsheaf.checks import check_int
 from coopsheaf.models.csnn import CSNN
 from coopsheaf.nn.csnn_conv import CSNNConv, record_maps
+from coopsheaf.sheaves.diffusion import split_passes
 from coopsheaf.sheaves.graph import Graph, as_graph
 from coopsheaf.sheaves.maps import ConformalMaps
-from coopsheaf.sheaves.operator import Product
+from coopsheaf.sheaves.operator import Operator
 from coopsheaf.sheaves.spectral import spectrum
 
 if TYPE_CHECKING:
@@ -32,12 +33,13 @@ class LayerSpectra:
 
     Args:
         first: of the pass that is applied first: Δ_out in the paper's semantics.
-        second: of the pass that is applied to its result: (Δ_in)ᵀ in the paper's semantics.
+        second: of the pass that is applied to its result: (Δ_in)ᵀ in the paper's semantics;
+            ``None`` if there is one pass, as for ``"messages"``.
         composed: of the two together.
     """
 
     first: Tensor
-    second: Tensor
+    second: Tensor | None
     composed: Tensor
 
 
@@ -49,7 +51,7 @@ class Spectra:
         layers: one entry per layer.
         nodes: ``(k,)``, the nodes that were looked at.
         num_nodes: n.
-        semantics: ``"paper"`` or ``"released"``.
+        semantics: ``"paper"``, ``"released"`` or ``"messages"``.
     """
 
     layers: tuple[LayerSpectra, ...]
@@ -104,10 +106,15 @@ def layer_spectra(
             for m in pair
         )
         operator = conv.diffusion(part, source, target, weight)
-        assert isinstance(operator, Product)
-        found = (spectrum(each) for each in (operator.b, operator.a, operator))
-        layers.append(LayerSpectra(*(values.to(torch.complex128) for values in found)))
+        first, second = split_passes(operator)
+        before, after = _spectrum(first), None if second is None else _spectrum(second)
+        composed = before if second is None else _spectrum(operator)
+        layers.append(LayerSpectra(before, after, composed))
     return Spectra(tuple(layers), nodes, graph.num_nodes, network.semantics)
+
+
+def _spectrum(operator: Operator) -> Tensor:
+    return spectrum(operator).to(torch.complex128)
 
 
 def _nearest(graph: Graph, centre: int | None, count: int) -> Tensor:

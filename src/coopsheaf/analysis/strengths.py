@@ -16,8 +16,8 @@ layers or not, means nothing. Flows depend on neither a nor b.
 
 (Multiplying the maps themselves, S by c and T by 1/c, keeps every :math:`T_i^\top S_j`. It does not
 keep the layer: the degrees :math:`\deg s_i^2` and :math:`\deg t_i^2` of the augmented normalisation
-stand beside a 1 and change with c, in the paper's semantics as in the released one. Where the
-messages change, so may the actions.)
+stand beside a 1 and change with c, in all semantics. Where the messages change, so may the
+actions.)
 
 **The unit.** With :math:`k^{in}_i = \sum_{j \to i, j \ne i} w_e` and :math:`k^{out}_j` likewise,
 let
@@ -83,7 +83,7 @@ def read_strengths(passes: LayerPasses) -> Strengths:
     weight = passes.weight * (graph.source != graph.target)  # to hear oneself is no listening
     come = sum_at(graph.target, weight, graph.num_nodes)
     go = sum_at(graph.source, weight, graph.num_nodes)
-    u, v = come.sqrt() * passes.listener, go.sqrt() * passes.broadcaster  # (2, n)
+    u, v = come.sqrt() * passes.listener, go.sqrt() * passes.broadcaster  # (2 or 1, n)
     if not (u.isfinite().all() and v.isfinite().all()):
         raise ValueError("`model` must have finite maps on `x`; got some that are not")
     moment_u, moment_v = _second_moment(u[:, come > 0]), _second_moment(v[:, go > 0])
@@ -107,5 +107,5 @@ def sum_at(ends: Tensor, values: Tensor, num_nodes: int) -> Tensor:
 
 
 def _second_moment(vectors: Tensor) -> Tensor:
-    """The mean of x xᵀ over the columns of ``(2, k)``; zero if there are none."""
+    """The mean of x xᵀ over the columns of ``(2 or 1, k)``; zero if there are none."""
     return vectors @ vectors.T / max(vectors.shape[1], 1)

@@ -25,6 +25,15 @@ SIZE = 600
 """Rows of the matrices of :func:`layer_spectra`: all of them take well below a minute."""
 
 
+# The operators of a layer, from left to right, and what stands above them.
+_COLUMNS = {
+    "paper": {"first": "Δₒᵤₜ", "second": "Δᵢₙᵀ", "composed": "Δᵢₙᵀ Δₒᵤₜ"},
+    # Its own order, with its own degrees.
+    "released": {"first": "Δᵢₙᵀ", "second": "Δₒᵤₜ", "composed": "Δₒᵤₜ Δᵢₙᵀ"},
+    "messages": {"first": "edges of Δₒᵤₜ"},
+}
+
+
 def spectra_figure(
     after: Spectra, before: Spectra | None = None, *, title: str | None = None
 ) -> Figure:
@@ -40,21 +49,18 @@ def spectra_figure(
             f"`before` must have the {len(after.layers)} layers of `after`; "
             f"got {len(before.layers)}"
         )
-    names = ("Δₒᵤₜ", "Δᵢₙᵀ", "Δᵢₙᵀ Δₒᵤₜ")
-    if after.semantics == "released":
-        names = ("Δᵢₙᵀ", "Δₒᵤₜ", "Δₒᵤₜ Δᵢₙᵀ")  # its own order, with its own degrees
+    columns = _COLUMNS[after.semantics]
     rows = len(after.layers)
-    figure = chart_figure(7.0, 0.9 + 2.0 * rows)
-    grid = figure.subplots(rows, 3, squeeze=False)
+    figure = chart_figure(7.0 if len(columns) > 1 else 3.6, 0.9 + 2.0 * rows)
+    grid = figure.subplots(rows, len(columns), squeeze=False)
     for t, line in enumerate(grid):
-        for k, axes in enumerate(line):
-            which = ("first", "second", "composed")[k]
+        for axes, (which, name) in zip(line, columns.items(), strict=True):
             values = {"after training": getattr(after.layers[t], which)}
             if before is not None:
                 values = {"before training": getattr(before.layers[t], which), **values}
             _scatter(axes, values)
             if t == 0:
-                axes.set_title(names[k], fontsize=9)
+                axes.set_title(name, fontsize=9)
             if t == rows - 1:
                 axes.set_xlabel("real part", fontsize=8)
         line[0].set_ylabel(f"layer {t + 1}\nimaginary part", fontsize=8)

@@ -71,7 +71,8 @@ class CSNN(Network):
         scale: ``"exp"``, ``"softplus"``, ``"rectified"``, ``"unit"``, or an object.
         left_weights: learn :math:`W_1`.
         right_weights: learn :math:`W_2`.
-        semantics: ``"paper"`` or ``"released"`` (:mod:`coopsheaf.sheaves.diffusion`).
+        semantics: ``"paper"``, ``"released"`` or ``"messages"``, one hop per layer without a
+            diagonal (:mod:`coopsheaf.sheaves.diffusion`).
         input_dropout: dropout probability of the input features.
         dropout: dropout probability inside the layers.
         act: the activation σ: a name that PyG resolves, a module, or ``"identity"`` / ``None``.

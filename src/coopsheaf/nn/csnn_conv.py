@@ -52,7 +52,8 @@ class CSNNConv(nn.Module):
             object.
         left_weights: learn :math:`W_1`, ``(d, d)``.
         right_weights: learn :math:`W_2`, ``(h, h)``.
-        semantics: ``"paper"``, or ``"released"`` for what the authors' code computes
+        semantics: ``"paper"``; ``"released"`` for what the authors' code computes; ``"messages"``
+            for the edges of :math:`\Delta^{out}` alone, one hop without a diagonal
             (:mod:`coopsheaf.sheaves.diffusion`).
         pe_channels: size of positional encodings that the learners see beside x.
 

@@ -230,10 +230,13 @@ class _Layout:
                 "validation score chose among those with the most runs"
             )
         if any(row.semantics for row, _ in self.chosen):
-            remarks.append(
+            remark = (
                 "semantics: paper = the operator as the paper defines it; "
                 "released = as the authors' code computes it"
             )
+            if any(row.semantics == "messages" for row, _ in self.chosen):
+                remark += "; messages = what the edges of Δ_out carry, one hop without a diagonal"
+            remarks.append(remark)
         if printed:
             remarks.append("paper: as printed" + _describe_deviations(printed))
         return remarks

@@ -367,9 +367,9 @@ class NeighbourFeed(BatchFeed):
         directions = {step for layer in halo_steps(model) for step in layer}
         if len(directions) > 1:
             raise ValueError(
-                "`batch.kind` 'neighbours' needs `semantics` 'paper' or a learner that looks at "
-                "nodes alone ('mlp'): the released diffusion looks along the edges, its learners "
-                "against them"
+                "`batch.kind` 'neighbours' needs `semantics` 'paper' or 'messages', or a learner "
+                "that looks at nodes alone ('mlp'): the released diffusion looks along the edges, "
+                "its learners against them"
             )
         hops = halo_hops(model)
         if len(self.fanouts) not in (1, hops):

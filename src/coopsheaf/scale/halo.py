@@ -7,7 +7,8 @@ A layer of the paper's semantics gives node i
 
 so its output at i needs the features and maps of all nodes within two hops against the edges, and
 their maps need as many hops more as their learner has layers of message passing: none for an MLP.
-The released semantics goes along the edges instead, its learners against them. Degrees do not
+The released semantics goes along the edges instead, its learners against them; with ``"messages"``
+a layer looks one hop far instead of two. Degrees do not
 count: a part of a graph remembers those of the whole one. Nor do features of edges: a part is given
 the means that its nodes have in the whole graph.
 """
@@ -28,14 +29,15 @@ from coopsheaf.sheaves.graph import CSR, Degrees, Graph
 from coopsheaf.sheaves.laplacian import weighted_degree
 
 IN, OUT = "in", "out"  # against the edges, to what a node hears; along them
-_DIFFUSION = {"paper": IN, "released": OUT}
+_DIFFUSION = {"paper": (IN, IN), "released": (OUT, OUT), "messages": (IN,)}
 
 
 def halo_hops(model: nn.Module) -> int:
     """How many hops around a node its output depends on.
 
-    Per layer 2 for the diffusion and the number of message-passing layers of the map learners: a
-    CSNN of 3 layers with MLP learners looks 6 hops far, with SAGE learners of 2 layers 12.
+    Per layer 2 for the diffusion (1 with ``semantics="messages"``) and the number of
+    message-passing layers of the map learners: a CSNN of 3 layers with MLP learners looks 6 hops
+    far, with SAGE learners of 2 layers 12.
 
     Args:
         model: a :class:`~coopsheaf.CSNN`, wrapped or not. Its learners must be local: the
@@ -61,7 +63,7 @@ def halo_steps(model: nn.Module) -> tuple[tuple[str, ...], ...]:
         assert isinstance(conv, CSNNConv)
         learners = (conv.source_learner, conv.target_learner)
         hops = max(learner_hops(learner) for learner in learners)
-        steps.append((_DIFFUSION[conv.semantics],) * 2 + (IN,) * hops)
+        steps.append(_DIFFUSION[conv.semantics] + (IN,) * hops)
     return tuple(steps)
 
 

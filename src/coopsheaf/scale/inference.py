@@ -28,10 +28,10 @@ from coopsheaf.scale.chunks import sum_rows
 from coopsheaf.scale.learner_stages import learn_in_chunks
 from coopsheaf.scale.scratch import Scratch, open_scratch
 from coopsheaf.scale.wrapped import unwrap
+from coopsheaf.sheaves.diffusion import split_passes
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.stalks import stalk_product, subtract_stalk_product
 from coopsheaf.sheaves.laplacian import NodeMapOperator
-from coopsheaf.sheaves.operator import Product
 from coopsheaf.tensor_checks import check_edge_weight
 from coopsheaf.train.batches import CHUNK
 
@@ -124,24 +124,22 @@ def _infer(
             learn_in_chunks(learner, seen, graph, chunk, scratch)
             for learner in (conv.source_learner, conv.target_learner)
         )
-        diffusion = conv.diffusion(graph, source, target, edge_weight)
-        assert isinstance(diffusion, Product)
-        first, second = diffusion.b, diffusion.a
-        assert isinstance(first, NodeMapOperator)
-        assert isinstance(second, NodeMapOperator)
+        first, second = split_passes(conv.diffusion(graph, source, target, edge_weight))
         for rows in scratch.chunks(n, chunk):
             sent[rows] = stalk_product(first.right[rows], conv.mix(features[rows]))
         for rows, heard in _hear(first, sent, scratch.chunks(n, chunk)):
             own = first.diagonal[rows, None, None] * conv.mix(features[rows])
             middle[rows] = subtract_stalk_product(own, first.left[rows].mT, heard)
+        if second is not None:
+            for rows in scratch.chunks(n, chunk):
+                sent[rows] = stalk_product(second.right[rows], middle[rows])
+            for rows, heard in _hear(second, sent, scratch.chunks(n, chunk)):
+                own = second.diagonal[rows, None, None] * middle[rows]
+                middle[rows] = subtract_stalk_product(own, second.left[rows].mT, heard)
         for rows in scratch.chunks(n, chunk):
-            sent[rows] = stalk_product(second.right[rows], middle[rows])
-        for rows, heard in _hear(second, sent, scratch.chunks(n, chunk)):
-            own = second.diagonal[rows, None, None] * middle[rows]
-            y = subtract_stalk_product(own, second.left[rows].mT, heard)
-            new = network.update(features[rows], y, epsilon)
+            new = network.update(features[rows], middle[rows], epsilon)
             features[rows] = norm(new.flatten(1)).view_as(new)
-        del source, target, diffusion, first, second  # before those of the next layer are made
+        del source, target, first, second  # before those of the next layer are made
     return torch.cat(
         [network.readout(features[rows].flatten(1)) for rows in scratch.chunks(n, chunk)]
     )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from coopsheaf.sheaves.constructions import magnetic_sheaf as magnetic_sheaf
     from coopsheaf.sheaves.constructions import quiver_sheaf as quiver_sheaf
     from coopsheaf.sheaves.constructions import signed_sheaf as signed_sheaf
+    from coopsheaf.sheaves.diffusion import message_diffusion as message_diffusion
     from coopsheaf.sheaves.diffusion import paper_diffusion as paper_diffusion
     from coopsheaf.sheaves.diffusion import released_diffusion as released_diffusion
     from coopsheaf.sheaves.eigenpairs import Eigenpairs as Eigenpairs

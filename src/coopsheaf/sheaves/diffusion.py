@@ -1,15 +1,17 @@
 r"""The diffusion operator of a CSNN layer, from its source and target maps.
 
-``paper`` and ``released`` are the two readings of the same idea:
+``paper`` and ``released`` are the two readings of the same idea, ``messages`` is a part of it:
 
 * paper: :math:`(\Delta^{in})^\top \Delta^{out}`, information flowing along the edges from source to
   target, augmented normalisation;
 * released: what the authors' code computes. It applies the two factors in the other order,
   gathers at ``edge_index[0]`` what comes from ``edge_index[1]``, and divides the diagonal of the
-  second step by another degree than the one it sums over.
+  second step by another degree than the one it sums over;
+* messages: what :math:`\Delta^{out}` carries over the edges, without its diagonal. One hop, and
+  nothing of a node's own features but over a loop.
 
-On a graph whose edges all go both ways they differ in the order alone. On one-directional lists
-they also move information in opposite directions; compare them on bidirected graphs only.
+On a graph whose edges all go both ways the first two differ in the order alone. On one-directional
+lists they also move information in opposite directions; compare them on bidirected graphs only.
 
 On a part of a graph (:meth:`coopsheaf.Graph.subgraph`) degrees are those of the whole graph, and
 what a node hears is multiplied by D_i / k_i if k_i of the D_i edges that it hears from are here. If
@@ -73,6 +75,31 @@ def released_diffusion(
     return Product(rescale_missing(second), rescale_missing(first))
 
 
+def message_diffusion(
+    graph: Graph, source: ConformalMaps, target: ConformalMaps, edge_weight: Tensor | None = None
+) -> Operator:
+    r"""The edges of :math:`\Delta^{out}` alone: one hop, no diagonal.
+
+    .. math:: y_i = - \sum_{j \to i} \frac{w_e\, T_i^\top S_j x_j}
+              {\sqrt{(d^{out}_i + 1)(d^{out}_j + 1)}}, \qquad d^{out}_i = \deg^{out}(i)\, s_i^2.
+
+    A loop is an edge, and hands a node its own features; degrees count it.
+    """
+    outward = flat_out_laplacian(graph, source, target, edge_weight, "augmented")
+    nothing = torch.zeros_like(outward.diagonal)
+    return rescale_missing(
+        NodeMapOperator(graph, nothing, outward.left_maps, outward.right_maps, edge_weight)
+    )
+
+
+def split_passes(operator: Operator) -> tuple[NodeMapOperator, NodeMapOperator | None]:
+    """The pass of a layer that is applied first, and the one after it if there are two."""
+    first, second = (operator.b, operator.a) if isinstance(operator, Product) else (operator, None)
+    assert isinstance(first, NodeMapOperator)
+    assert second is None or isinstance(second, NodeMapOperator)
+    return first, second
+
+
 def rescale_missing(operator: NodeMapOperator) -> NodeMapOperator:
     """Let what is heard in a part of a graph make up for the edges that are missing."""
     graph = operator.graph
@@ -88,4 +115,8 @@ def rescale_missing(operator: NodeMapOperator) -> NodeMapOperator:
     return NodeMapOperator(graph, operator.diagonal, left, right, operator.edge_weight)
 
 
-SEMANTICS: dict[str, Semantics] = {"paper": paper_diffusion, "released": released_diffusion}
+SEMANTICS: dict[str, Semantics] = {
+    "paper": paper_diffusion,
+    "released": released_diffusion,
+    "messages": message_diffusion,
+}

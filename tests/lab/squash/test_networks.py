@@ -89,7 +89,7 @@ def test_a_layer_is_csnn_conv_where_both_have_one_graph(direction: str, semantic
     graph = forest.graph(DIRECTIONS[direction].diffusion)
     source, target = conv.maps(x.view(-1, 2, 4), graph)
     # Released semantics gather at the source: the direction is the flow of information.
-    flow = graph if semantics == "paper" else graph.reverse()
+    flow = graph.reverse() if semantics == "released" else graph
     y = conv.right(conv.left.weight @ x.view(-1, 2, 4))
     y = conv.diffusion(flow, source, target, None).mv(y)
     want = (1 + layer.epsilon.tanh()) * x.view(-1, 2, 4) - y

@@ -44,7 +44,7 @@ def test_the_guard_sees_what_the_edgewise_kernel_allocates() -> None:
 
 
 @pytest.mark.parametrize("learner", ["mlp", "sage-graph-norm", "sage-projected"])
-@pytest.mark.parametrize("semantics", ["paper", "released"])
+@pytest.mark.parametrize("semantics", ["paper", "released", "messages"])
 def test_a_training_step_stays_small(learner: str, semantics: str) -> None:
     model = CSNN(5, H, 2, 1, stalk_dim=D, learner=learner, semantics=semantics, dropout=0.2)
     x = torch.randn(N, 5, generator=generator(1))

@@ -293,7 +293,7 @@ def run(model: CSNN, x: Tensor) -> list[Tensor]:
     return [out, *torch.autograd.grad(out.square().sum(), list(model.parameters()))]
 
 
-@pytest.mark.parametrize("semantics", ["paper", "released"])
+@pytest.mark.parametrize("semantics", ["paper", "released", "messages"])
 def test_a_whole_network(semantics: str, launched: list[str], monkeypatch) -> None:
     torch.manual_seed(0)
     model = CSNN(4, 3, 2, 2, stalk_dim=3, learner="sage-projected", semantics=semantics).eval()
