@@ -11,6 +11,7 @@ from torch_geometric.data import Batch
 
 from coopsheaf.data.dataset import PARTS, GraphDataset, NodeDataset
 from coopsheaf.data.pack import prepared_graph
+from coopsheaf.nn.sparse_inputs import note_zeros
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.train.order import epoch_batches
 
@@ -59,6 +60,7 @@ class NodeFeed:
         self, dataset: NodeDataset, split: int, *, device: torch.device, dtype: torch.dtype
     ) -> None:
         self.x = dataset.x.to(device, dtype)
+        note_zeros(self.x)  # it comes back in every step
         self.graph = prepared_graph(dataset).to(device)
         self.edge_inputs = dataset.edge_inputs(dtype, device)
         y = dataset.y

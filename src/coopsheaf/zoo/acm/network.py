@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from coopsheaf.checks import check_int, check_probability
 from coopsheaf.models.network import Network, reset_children
+from coopsheaf.nn.sparse_inputs import SparseInputs, take_inputs
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.sparse import sparse_product
 from coopsheaf.zoo.linkx.network import check_rows
@@ -78,7 +79,11 @@ class ACMConv(nn.Module):
         reset_children(self)
 
     def forward(
-        self, x: Tensor, graph: Graph, average: Averaging, edge_weight: Tensor | None = None
+        self,
+        x: Tensor | SparseInputs,
+        graph: Graph,
+        average: Averaging,
+        edge_weight: Tensor | None = None,
     ) -> Tensor:
         channels = self.channels(x, graph, average, edge_weight)
         shares = self.shares(channels)  # (n, C)
@@ -87,7 +92,11 @@ class ACMConv(nn.Module):
         return 3 * mixed if len(channels) == 3 else mixed
 
     def channels(
-        self, x: Tensor, graph: Graph, average: Averaging, edge_weight: Tensor | None = None
+        self,
+        x: Tensor | SparseInputs,
+        graph: Graph,
+        average: Averaging,
+        edge_weight: Tensor | None = None,
     ) -> list[Tensor]:
         """What there is to mix, ``(n, out_channels)`` each: low, high, identity, structure."""
         y = x @ self.weight  # (n, 3·out)
@@ -195,10 +204,12 @@ class ACMGCN(Network):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         average = Averaging(graph, x, edge_weight)
-        for t, conv in enumerate(self.convs):
-            x = F.dropout(x if t == 0 else F.relu(x), self.dropout, self.training)
-            x = conv(x, graph, average, edge_weight)
-        return x
+        inputs = take_inputs(x, self.dropout, self.training)
+        *inner, last = self.convs
+        for conv in inner:
+            x = F.relu(conv(inputs, graph, average, edge_weight))
+            inputs = F.dropout(x, self.dropout, self.training)
+        return last(inputs, graph, average, edge_weight)
 
     def __repr__(self) -> str:
         return (

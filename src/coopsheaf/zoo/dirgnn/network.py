@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from coopsheaf.checks import check_choice, check_int, check_probability
 from coopsheaf.models.network import Network, make_linear
+from coopsheaf.nn.sparse_inputs import SparseInputs, apply_to_inputs, take_inputs
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.sparse import sparse_product
 
@@ -47,15 +48,15 @@ class DirSAGEConv(nn.Module):
         for linear in self.children():
             linear.reset_parameters()  # type: ignore[operator]
 
-    def forward(self, x: Tensor, graph: Graph) -> Tensor:
+    def forward(self, x: Tensor | SparseInputs, graph: Graph) -> Tensor:
         out = self.alpha * self._listen(self.lin_out, x, graph.reverse())
         out = out + (1 - self.alpha) * self._listen(self.lin_in, x, graph)
-        return out if self.lin is None else out + self.lin(x)
+        return out if self.lin is None else out + apply_to_inputs(self.lin, x)
 
-    def _listen(self, linear: nn.Linear, x: Tensor, graph: Graph) -> Tensor:
+    def _listen(self, linear: nn.Linear, x: Tensor | SparseInputs, graph: Graph) -> Tensor:
         """The weights commute with the sum over neighbours: they act where rows are shorter."""
-        if self.out_channels < self.in_channels:
-            return self.aggregate(F.linear(x, linear.weight), graph) + linear.bias
+        if self.out_channels < self.in_channels or isinstance(x, SparseInputs):
+            return self.aggregate(x @ linear.weight.mT, graph) + linear.bias
         return linear(self.aggregate(x, graph))
 
     def aggregate(self, x: Tensor, graph: Graph) -> Tensor:
@@ -159,11 +160,13 @@ class DirGNN(Network):
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
     ) -> Iterator[Tensor]:
+        inputs = take_inputs(x)
         for conv in self.convs:
-            x = F.dropout(F.relu(conv(x, graph)), self.dropout, self.training)
+            x = F.dropout(F.relu(conv(inputs, graph)), self.dropout, self.training)
             if self.normalize_rows:
                 x = F.normalize(x, dim=1)
             yield x
+            inputs = x
 
     def __repr__(self) -> str:
         return (

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from coopsheaf.checks import check_int, check_probability
 from coopsheaf.models.network import Network, make_linear
+from coopsheaf.nn.sparse_inputs import apply_to_inputs, take_inputs
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.zoo.plain.propagation import Propagation
 
@@ -124,7 +125,8 @@ class FAGCN(Network):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         propagate = Propagation(graph, x, loops=False, least=1.0)
-        x = F.relu(self.encoder(F.dropout(x, self.dropout, self.training)))
+        inputs = take_inputs(x, self.dropout, self.training)
+        x = F.relu(apply_to_inputs(self.encoder, inputs))
         x = initial = F.dropout(x, self.dropout, self.training)
         for conv in self.convs:
             x = conv(x, initial, propagate)

@@ -12,6 +12,8 @@ from torch.autograd import forward_ad
 
 from coopsheaf.checks import check_choice, check_int, check_probability
 from coopsheaf.models.network import Network, make_linear
+from coopsheaf.nn.dropout import dropout
+from coopsheaf.nn.sparse_inputs import SparseInputs, take_inputs
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.eager import is_transformed
 from coopsheaf.zoo.plain.propagation import Propagation
@@ -126,13 +128,31 @@ class FSGNN(Network):
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
     ) -> Tensor:
-        hops = propagated(x, graph, self.num_layers, self.loops, edge_weight)
-        y = torch.bmm(hops, self.weight) + self.bias  # (hops, n, h)
+        inputs = take_inputs(x)
+        if isinstance(inputs, SparseInputs):
+            y = self._weigh_first(inputs, graph, edge_weight) + self.bias  # (hops, n, h)
+        else:
+            hops = propagated(x, graph, self.num_layers, self.loops, edge_weight)
+            y = torch.bmm(hops, self.weight) + self.bias
         if self.hop_norm:
             y = F.normalize(y, dim=-1)
         y = torch.softmax(self.attention, 0).view(-1, 1, 1) * y
         y = F.relu(y).transpose(0, 1).flatten(1)  # (n, hops·h)
-        return F.dropout(y, self.dropout, self.training)
+        return dropout(y, self.dropout, self.training)
+
+    def _weigh_first(self, x: SparseInputs, graph: Graph, edge_weight: Tensor | None) -> Tensor:
+        """The same without hops of features, which have few zeros left; ``(hops, n, h)``."""
+        wide = self.weight.transpose(0, 1).flatten(1)  # (c, hops·h)
+        own, *rest = (x @ wide).split(self.hidden_channels, 1)
+        found = [own]
+        for k, added in enumerate(self.loops):
+            propagate = Propagation(graph, x.values, edge_weight, loops=added)
+            left = torch.cat(rest[k * self.num_layers : (k + 1) * self.num_layers], 1)
+            for _ in range(self.num_layers):
+                left = propagate(left)
+                found.append(left[:, : self.hidden_channels])
+                left = left[:, self.hidden_channels :]
+        return torch.stack(found)
 
     def __repr__(self) -> str:
         return (

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from coopsheaf.checks import check_int, check_probability
 from coopsheaf.models.network import Network, make_linear, make_norm
+from coopsheaf.nn.sparse_inputs import apply_to_inputs, take_inputs
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.zoo.plain.propagation import Propagation
 
@@ -150,7 +151,8 @@ class GCNII(Network):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         propagate = Propagation(graph, x, edge_weight)
-        x = initial = F.relu(self.encoder(F.dropout(x, self.dropout, self.training)))
+        inputs = take_inputs(x, self.dropout, self.training)
+        x = initial = F.relu(apply_to_inputs(self.encoder, inputs))
         for conv, norm in zip(self.convs, self.norms, strict=True):
             x = F.dropout(x, self.dropout, self.training)
             x = F.relu(norm(conv(x, initial, propagate)))

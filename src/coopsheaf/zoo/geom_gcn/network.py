@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from coopsheaf.checks import check_int, check_probability
 from coopsheaf.models.network import Network
+from coopsheaf.nn.sparse_inputs import SparseInputs, take_inputs
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.sparse import sparse_product
 
@@ -53,7 +54,9 @@ class GeomGCNConv(nn.Module):
         for weight in self.weight:
             nn.init.xavier_uniform_(weight)
 
-    def forward(self, x: Tensor, graph: Graph, edge_attr: Tensor, root: Tensor) -> Tensor:
+    def forward(
+        self, x: Tensor | SparseInputs, graph: Graph, edge_attr: Tensor, root: Tensor
+    ) -> Tensor:
         """``root`` is :math:`1 / \\sqrt{d}`, ``(n, 1)``."""
         # All divisions in one product: (n, in) @ (in, (R + 1)·out)
         wide = self.weight.transpose(0, 1).flatten(1)
@@ -148,10 +151,12 @@ class GeomGCN(Network):
         edge_attr = edge_attr * between.unsqueeze(1)
         degree = x.new_ones(graph.num_nodes).index_add(0, graph.target, between)
         root = degree.rsqrt().unsqueeze(1)
-        for t, conv in enumerate(self.convs):
-            x = F.dropout(x if t == 0 else F.relu(x), self.dropout, self.training)
-            x = conv(x, graph, edge_attr, root)
-        return x
+        inputs = take_inputs(x, self.dropout, self.training)
+        *inner, last = self.convs
+        for conv in inner:
+            x = F.relu(conv(inputs, graph, edge_attr, root))
+            inputs = F.dropout(x, self.dropout, self.training)
+        return last(inputs, graph, edge_attr, root)
 
     def __repr__(self) -> str:
         return (

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from coopsheaf.checks import check_int, check_probability
 from coopsheaf.models.network import Network
+from coopsheaf.nn.sparse_inputs import SparseInputs, apply_to_inputs, take_inputs
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.sparse import edge_products, sparse_product
 
@@ -67,8 +68,8 @@ class GGCNConv(nn.Module):
             self.mix.zero_()
             self.scale.fill_(self.start)
 
-    def forward(self, x: Tensor, graph: Graph, edges: Tensor) -> Tensor:
-        y = self.lin(x)
+    def forward(self, x: Tensor | SparseInputs, graph: Graph, edges: Tensor) -> Tensor:
+        y = apply_to_inputs(self.lin, x)
         weight, ratio = edges  # (m,) each
         rho = cosines(y, graph) * weight
         if self.degree_weight is not None:
@@ -206,11 +207,11 @@ class GGCN(Network):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         edges = edge_numbers(graph, x, edge_weight)
-        x = F.dropout(x, self.dropout, self.training)
-        h = self.convs[0](x, graph, edges)
+        inputs = take_inputs(x, self.dropout, self.training)
+        h = self.convs[0](inputs, graph, edges)
         if self.encoder is None:
             return h
-        total = F.elu(self.encoder(x))
+        total = F.elu(apply_to_inputs(self.encoder, inputs))
         for layer, conv in enumerate(list(self.convs)[1:], start=1):
             h = F.dropout(F.elu(h), self.dropout, self.training)
             total = total + self.share(layer) * h

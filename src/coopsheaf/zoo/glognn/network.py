@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from coopsheaf.checks import check_choice, check_int, check_probability
 from coopsheaf.models.network import Network
+from coopsheaf.nn.dropout import dropout
+from coopsheaf.nn.sparse_inputs import apply_to_inputs, take_inputs
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.zoo.linkx.network import AdjacencyLinear, check_rows
 from coopsheaf.zoo.plain.averaging import Averaging
@@ -185,14 +187,14 @@ class GloGNN(Network):
         raw = self.adjacency == "raw"
         h: Tensor | None = None
         if self.lin is not None:
-            h = self.delta * self.lin(x)
+            h = self.delta * apply_to_inputs(self.lin, take_inputs(x))
         if self.links is not None:
             propagate = Averaging(graph, self.links.weight, edge_weight, raw=raw)
             rows = (1 - self.delta) * (propagate(self.links.weight) + self.links.bias)
             h = rows if h is None else h + rows
         assert h is not None, "one of the two is there"
         for layer in self.mlp:
-            h = layer(F.dropout(F.relu(h), self.dropout, self.training))
+            h = layer(dropout(F.relu(h), self.dropout, self.training))
         return self._hear_all(h, graph, edge_weight, raw)
 
     def _hear_all(self, h: Tensor, graph: Graph, edge_weight: Tensor | None, raw: bool) -> Tensor:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from coopsheaf.checks import check_int, check_probability
 from coopsheaf.models.network import Network, reset_children
+from coopsheaf.nn.sparse_inputs import take_inputs
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.zoo.plain.perceptron import Perceptron
 from coopsheaf.zoo.plain.propagation import Propagation
@@ -110,7 +111,7 @@ class GPRGNN(Network):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         propagate = Propagation(graph, x, edge_weight)
-        x = self.perceptron(F.dropout(x, self.input_dropout, self.training))
+        x = self.perceptron(take_inputs(x, self.input_dropout, self.training))
         x = F.dropout(x, self.hop_dropout, self.training)
         first, *others = self.gammas.unbind()
         total = first * x

@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 from coopsheaf.checks import check_int, check_probability
 from coopsheaf.models.network import Network, make_act, make_linear
+from coopsheaf.nn.dropout import dropout
+from coopsheaf.nn.sparse_inputs import apply_to_inputs, take_inputs
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.zoo.h2gcn.hops import Hops, two_hops
 from coopsheaf.zoo.plain.propagation import Propagation
@@ -115,10 +117,10 @@ class H2GCN(Network):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         near, far = self._matrices(x, graph)
-        rounds = [self.act(self.encoder(x))]
+        rounds = [self.act(apply_to_inputs(self.encoder, take_inputs(x)))]
         for conv in self.convs:
             rounds.append(conv(rounds[-1], near, far))
-        return F.dropout(torch.cat(rounds, dim=1), self.dropout, self.training)
+        return dropout(torch.cat(rounds, dim=1), self.dropout, self.training)
 
     def _matrices(self, x: Tensor, graph: Graph) -> list[Propagation]:
         name = "two hops, strictly" if self.strict else "two hops"
@@ -172,7 +174,7 @@ class H2GCNLINKX(H2GCN):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         near, far = self._matrices(x, graph)
-        rounds = [self.act(self.encoder(x))]
+        rounds = [self.act(apply_to_inputs(self.encoder, take_inputs(x)))]
         x = F.dropout(rounds[0], self.dropout, self.training)
         *inner, last = self.convs
         for conv, norm in zip(inner, self.norms, strict=True):

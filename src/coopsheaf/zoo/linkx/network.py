@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from coopsheaf.checks import check_int, check_probability
 from coopsheaf.models.network import Network
+from coopsheaf.nn.sparse_inputs import apply_to_inputs, take_inputs
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.sparse import sparse_product
 from coopsheaf.zoo.plain.perceptron import Perceptron
@@ -121,7 +122,10 @@ class LINKX(Network):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         check_rows(x, self.num_nodes, "LINKX")
-        links, features = self.links(graph, edge_weight), self.features(x)
+        links, features = (
+            self.links(graph, edge_weight),
+            apply_to_inputs(self.features, take_inputs(x)),
+        )
         joined = self.join(torch.cat([links, features], dim=1))
         return F.relu(joined + links + features)
 

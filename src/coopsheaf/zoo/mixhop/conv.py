@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from coopsheaf.checks import check_int
+from coopsheaf.nn.sparse_inputs import SparseInputs, apply_to_inputs
 from coopsheaf.zoo.plain.propagation import Propagation
 
 
@@ -48,8 +49,8 @@ class MixHopConv(nn.Module):
             for weight in self.lin.weight.split(self.widths):
                 nn.init.xavier_uniform_(weight)
 
-    def forward(self, x: Tensor, propagate: Propagation) -> Tensor:
-        rest, done = self.lin(x), []
+    def forward(self, x: Tensor | SparseInputs, propagate: Propagation) -> Tensor:
+        rest, done = apply_to_inputs(self.lin, x), []
         for power, width in enumerate(self.widths):
             rest = propagate(rest) if power else rest
             done.append(rest[:, :width])

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from coopsheaf.checks import check_int, check_probability
 from coopsheaf.models.network import Network, make_linear, reset_children
+from coopsheaf.nn.sparse_inputs import SparseInputs, take_inputs
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.zoo.mixhop.conv import MixHopConv, split_width
 from coopsheaf.zoo.pairnorm.network import graph_mean
@@ -133,12 +134,16 @@ class MixHop(Network):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         propagate = Propagation(graph, x, edge_weight)
-        x = F.normalize(F.dropout(x, self.input_dropout, self.training), dim=1)
+        inputs = take_inputs(x, self.input_dropout, self.training)
+        if isinstance(inputs, SparseInputs):
+            inputs = inputs.normalize()
+        else:
+            inputs = F.normalize(inputs, dim=1)
         *inner, last = self.convs
         for conv, norm in zip(inner, self.norms, strict=True):
-            x = F.relu(norm(conv(x, propagate), batch))
-            x = F.dropout(x, self.dropout, self.training)
-        powers = last(x, propagate).unflatten(1, (self.num_hops + 1, -1))  # (n, P + 1, out)
+            x = F.relu(norm(conv(inputs, propagate), batch))
+            inputs = F.dropout(x, self.dropout, self.training)
+        powers = last(inputs, propagate).unflatten(1, (self.num_hops + 1, -1))  # (n, P + 1, out)
         return (self.mixture.softmax(0).unsqueeze(1) * powers).sum(1)
 
     def __repr__(self) -> str:
@@ -209,11 +214,12 @@ class MixHopLINKX(Network):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         propagate = Propagation(graph, x, edge_weight)
+        inputs = take_inputs(x)
         *inner, last = self.convs
         for conv, norm in zip(inner, self.norms, strict=True):
-            x = F.relu(norm(conv(x, propagate)))
-            x = F.dropout(x, self.dropout, self.training)
-        return last(x, propagate)
+            x = F.relu(norm(conv(inputs, propagate)))
+            inputs = F.dropout(x, self.dropout, self.training)
+        return last(inputs, propagate)
 
     def __repr__(self) -> str:
         return (

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from coopsheaf.checks import check_choice, check_int, check_probability
 from coopsheaf.models.network import Network
+from coopsheaf.nn.sparse_inputs import SparseInputs, take_inputs
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.zoo.plain.propagation import Propagation
 
@@ -80,8 +81,10 @@ class PropagatedLinear(nn.Linear):
         nn.init.uniform_(self.weight, -bound, bound)
         nn.init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, x: Tensor, propagate: Propagation) -> Tensor:  # type: ignore[override]
-        return propagate(F.linear(x, self.weight)) + self.bias
+    def forward(  # type: ignore[override]
+        self, x: Tensor | SparseInputs, propagate: Propagation
+    ) -> Tensor:
+        return propagate(x @ self.weight.mT) + self.bias
 
 
 class PairNormGCN(Network):
@@ -146,11 +149,12 @@ class PairNormGCN(Network):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         propagate = Propagation(graph, x, edge_weight)
+        inputs = take_inputs(x, self.dropout, self.training)
         *inner, last = self.convs
         for conv in inner:
-            x = conv(F.dropout(x, self.dropout, self.training), propagate)
-            x = F.relu(self.norm(x, batch))
-        return last(F.dropout(x, self.dropout, self.training), propagate)
+            x = F.relu(self.norm(conv(inputs, propagate), batch))
+            inputs = F.dropout(x, self.dropout, self.training)
+        return last(inputs, propagate)
 
     def __repr__(self) -> str:
         return (

@@ -18,8 +18,10 @@ from torch_geometric.utils import add_self_loops, remove_self_loops
 from coopsheaf.checks import check_int, check_probability
 from coopsheaf.models.network import Network, make_act, make_norm
 from coopsheaf.nn.sage import SAGEConv
+from coopsheaf.nn.sparse_inputs import SparseInputs, apply_to_inputs, take_inputs
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.sparse import sparse_product
+from coopsheaf.zoo.platonov.attention import attend, edge_softmax
 from coopsheaf.zoo.platonov.layers import check_heads
 
 
@@ -47,6 +49,7 @@ class PlainNetwork(Network):
     """
 
     draws_twice = False
+    takes_sparse_inputs = False
 
     def __init__(
         self,
@@ -99,12 +102,16 @@ class PlainNetwork(Network):
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
     ) -> Tensor:
-        x = F.dropout(x, self.input_dropout, self.training)
+        drops = self.training and self.input_dropout > 0
+        if self.takes_sparse_inputs and not drops:
+            inputs: Any = take_inputs(x)
+        else:  # masks stay what they were when results were recorded
+            inputs = F.dropout(x, self.input_dropout, self.training)
         for layer, norm in zip(self.layers, self.norms, strict=False):
-            x = self.step(layer, x, graph, edge_weight)
+            x = self.step(layer, inputs, graph, edge_weight)
             x = norm(self.act(x)) if self.act_first else self.act(norm(x))
-            x = F.dropout(x, self.dropout, self.training)
-        return self.step(self.layers[-1], x, graph, edge_weight)
+            inputs = F.dropout(x, self.dropout, self.training)
+        return self.step(self.layers[-1], inputs, graph, edge_weight)
 
     def __repr__(self) -> str:
         return (
@@ -126,12 +133,13 @@ class PlainMLP(PlainNetwork):
     sees_edges = False
 
     draws_twice = True  # as PyG's MLP does
+    takes_sparse_inputs = True
 
     def make_layer(self, before: int, after: int, last: bool) -> nn.Module:
         return Linear(before, after)
 
-    def step(self, layer: Any, x: Tensor, graph: Graph, edge_weight: Tensor | None) -> Tensor:
-        return layer(x)
+    def step(self, layer: Any, x: Any, graph: Graph, edge_weight: Tensor | None) -> Tensor:
+        return apply_to_inputs(layer, x)
 
 
 class PlainGCN(PlainNetwork):
@@ -153,11 +161,12 @@ class PlainGCN(PlainNetwork):
     """
 
     takes_edge_weight = True
+    takes_sparse_inputs = True
 
     def make_layer(self, before: int, after: int, last: bool) -> nn.Module:
         return GCNConv(before, after)
 
-    def step(self, layer: Any, x: Tensor, graph: Graph, edge_weight: Tensor | None) -> Tensor:
+    def step(self, layer: Any, x: Any, graph: Graph, edge_weight: Tensor | None) -> Tensor:
         return graph_convolution(layer, x, graph, edge_weight)
 
 
@@ -172,8 +181,9 @@ class PlainGAT(PlainNetwork):
         h_i' = \sum_{j \in N(i) \cup \{i\}} \operatorname{dropout}(\alpha_{ij})\, y_j + b,
 
     that is :math:`H' = \alpha H W^\top + b`. Heads are concatenated, and averaged after the last
-    layer. The layers are PyG's: loops are replaced by one loop per node. The network that the
-    tables on small graphs were made with has one variant for sparse matrices that scores with
+    layer. Loops are replaced by one loop per node. The layers hold PyG's parameters and compute
+    the same (:func:`graph_attention`). The network that the tables on small graphs were made with
+    has one variant for sparse matrices that scores with
     :math:`\exp(-\operatorname{LeakyReLU})`; this is the usual softmax.
 
     Args:
@@ -195,6 +205,8 @@ class PlainGAT(PlainNetwork):
         x ``(n, in_channels)``; edge_index ``(2, m)`` or a :class:`~coopsheaf.Graph`. Returns
         ``(n, out_channels)``, or ``(graphs, out_channels)`` with a pool.
     """
+
+    takes_sparse_inputs = True
 
     def __init__(
         self,
@@ -247,9 +259,9 @@ class PlainGAT(PlainNetwork):
             return GATConv(before, after, heads=output_heads, concat=False, **options)
         return GATConv(before, after // num_heads, heads=num_heads, **options)
 
-    def step(self, layer: Any, x: Tensor, graph: Graph, edge_weight: Tensor | None) -> Tensor:
+    def step(self, layer: Any, x: Any, graph: Graph, edge_weight: Tensor | None) -> Tensor:
         # Once per graph: PyG would look for loops in every layer, and wait for the device.
-        return layer(x, graph.remember("one loop per node", _give_loops))
+        return graph_attention(layer, x, graph.remember("one loop per node", _give_loops))
 
     def embed(
         self,
@@ -267,10 +279,23 @@ class PlainGAT(PlainNetwork):
         return f"{super().__repr__()[:-1]}, num_heads={self.num_heads})"
 
 
-def _give_loops(graph: Graph) -> Tensor:
-    """The edges with one loop per node in place of those that there are."""
+def graph_attention(layer: GATConv, x: Tensor | SparseInputs, graph: Graph) -> Tensor:
+    """What PyG's ``GATConv`` computes on a graph that has its loops, head by head.
+
+    The sums are one sparse product per head, in place of a message per edge.
+    """
+    y = apply_to_inputs(layer.lin, x).unflatten(1, (layer.heads, layer.out_channels))
+    at_source, at_target = (y * layer.att_src).sum(-1), (y * layer.att_dst).sum(-1)  # (n, heads)
+    scores = at_source.index_select(0, graph.source) + at_target.index_select(0, graph.target)
+    weights = edge_softmax(F.leaky_relu(scores, layer.negative_slope), graph)  # (m, heads)
+    out = attend(y, F.dropout(weights, layer.dropout, layer.training), graph)
+    return (out.flatten(1) if layer.concat else out.mean(1)) + layer.bias
+
+
+def _give_loops(graph: Graph) -> Graph:
+    """The same graph with one loop per node in place of those that there are."""
     edges, _ = remove_self_loops(graph.edge_index)
-    return add_self_loops(edges, num_nodes=graph.num_nodes)[0]
+    return type(graph)(add_self_loops(edges, num_nodes=graph.num_nodes)[0], graph.num_nodes)
 
 
 class PlainSAGE(PlainNetwork):
@@ -294,7 +319,7 @@ class PlainSAGE(PlainNetwork):
 
 
 def graph_convolution(
-    layer: GCNConv, x: Tensor, graph: Graph, edge_weight: Tensor | None = None
+    layer: GCNConv, x: Tensor | SparseInputs, graph: Graph, edge_weight: Tensor | None = None
 ) -> Tensor:
     """What PyG's ``GCNConv`` computes, by one sparse product instead of one message per edge.
 
@@ -302,13 +327,14 @@ def graph_convolution(
     weight 1. Here the list is summed as it is, and the loops are set right node by node. Where a
     node has several loops with weights, PyG keeps any one of them, and this their mean.
     """
-    is_loop = (graph.source == graph.target).to(x.dtype)  # (m,)
-    zeros = x.new_zeros(graph.num_nodes)
-    count = zeros.index_add(0, graph.target, is_loop)  # (n,)
+    x, like = apply_to_inputs(layer.lin, x), layer.bias
+    count = graph.remember("loops at nodes", _count_loops).to(like.dtype)  # (n,)
     if edge_weight is None:
         blocks, listed, kept = None, count, torch.ones_like(count)
-        degree = graph.in_degree.to(x.dtype)
+        degree = graph.in_degree.to(like.dtype)
     else:
+        is_loop = (graph.source == graph.target).to(like.dtype)  # (m,)
+        zeros = torch.zeros_like(count)
         blocks = edge_weight.view(-1, 1, 1)
         listed = zeros.index_add(0, graph.target, is_loop * edge_weight)
         kept = torch.where(count > 0, listed / count.clamp(min=1), torch.ones_like(count))
@@ -317,6 +343,11 @@ def graph_convolution(
     degree = degree + extra
     # A loop of weight 0 can leave nothing.
     root = torch.where(degree > 0, degree, torch.ones_like(degree)).rsqrt() * (degree > 0)
-    sent = root.unsqueeze(1) * layer.lin(x)
+    sent = root.unsqueeze(1) * x
     heard = sparse_product(sent.unsqueeze(1), graph, blocks).squeeze(1)
     return root.unsqueeze(1) * (heard + extra.unsqueeze(1) * sent) + layer.bias
+
+
+def _count_loops(graph: Graph) -> Tensor:
+    is_loop = (graph.source == graph.target).long()  # (m,)
+    return is_loop.new_zeros(graph.num_nodes).index_add(0, graph.target, is_loop)  # (n,)

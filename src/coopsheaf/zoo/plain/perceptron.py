@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from coopsheaf.checks import check_probability
 from coopsheaf.models.network import make_norm
+from coopsheaf.nn.sparse_inputs import SparseInputs, apply_to_inputs
 
 
 class Perceptron(nn.Module):
@@ -35,10 +36,11 @@ class Perceptron(nn.Module):
         self.lins = nn.ModuleList(nn.Linear(before, after) for before, after in pairwise(sizes))
         self.norms = nn.ModuleList(make_norm(norm, size) for size in sizes[1:-1])
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor | SparseInputs) -> Tensor:
         for lin, norm in zip(self.lins, self.norms, strict=False):
-            x = F.dropout(norm(F.relu(lin(x))), self.dropout, self.training)
-        return self.lins[-1](x)
+            hidden = norm(F.relu(apply_to_inputs(lin, x)))
+            x = F.dropout(hidden, self.dropout, self.training)
+        return apply_to_inputs(self.lins[-1], x)
 
     def __repr__(self) -> str:
         sizes = [self.lins[0].in_features, *(lin.out_features for lin in self.lins)]
