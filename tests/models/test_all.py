@@ -38,6 +38,19 @@ SMALL: dict[str, tuple[dict[str, Any], int]] = {
     "nsd-identity": ({"hidden_channels": 4}, 167),
     "nsd-random": ({"hidden_channels": 4}, 311),
     "dsnn": ({"hidden_channels": 4}, 587),
+    "polynsd": (
+        {"hidden_channels": 4, "num_hops": 3, "maps": "orthogonal", "learn_weights": False},
+        266,
+    ),
+    "nsp": ({"hidden_channels": 4}, 353),
+    "onda": (
+        {"hidden_channels": 4, "num_steps": 2, "dissipation": True, "forcing": True},
+        1_297,
+    ),
+    "onda-directional": (
+        {"hidden_channels": 4, "num_steps": 2, "dissipation": True, "forcing": True},
+        1_729,
+    ),
     "snn": ({"hidden_channels": 4}, 115),
     "resnet": ({"hidden_channels": 8}, 411),
     "gcn": ({"hidden_channels": 8}, 411),

@@ -123,6 +123,8 @@ def test_a_layer_reaches_as_far_as_is_said(name: str, monkeypatch: pytest.Monkey
     graph = Graph(torch.cat([path, path.flip(0)], dim=1), 13)
     settings = info.settings(**SMALL[name][0])
     reach = info.kinship.count_hops(settings)
+    if info.kinship.hops == "num_steps":  # an operator of one hop, several times
+        reach = 1
     matrix = first_matrix(build(name), randn(13, F_IN), graph, monkeypatch)
     k = matrix.shape[0] // 13
     size = matrix.view(13, k, 13, k).abs().amax(dim=(1, 3))

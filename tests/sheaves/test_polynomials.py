@@ -11,7 +11,7 @@ from torch.testing import assert_close
 from coopsheaf import Graph, coboundary, in_laplacian, out_laplacian, sheaf_laplacian
 from coopsheaf.sheaves import Chebyshev, Polynomial, heat, norm_bound, paper_diffusion
 from coopsheaf.sheaves.laplacian import GraphOperator
-from coopsheaf.sheaves.operator import BlockDiagonal, Identity, Operator
+from coopsheaf.sheaves.operator import BlockDiagonal, Complex, DirectSum, Identity, Operator
 
 ALL_GRAPHS = pytest.mark.parametrize("name", ODD_GRAPHS)
 
@@ -32,6 +32,13 @@ def operators(name: str) -> dict[str, Operator]:
         "paper": paper,
         "sum": 2 * paper - Identity(n, 2, dtype=torch.float64),
         "graph": GraphOperator(graph, randn(n), weight, 2),
+        "direct sum": DirectSum(
+            [sheaf_laplacian(undirected), GraphOperator(graph, randn(n), weight)]
+        ),
+        "complex": Complex(sheaf_laplacian(undirected), in_laplacian(directed)),
+        "blocks": BlockDiagonal(randn(n, 2, 2))
+        @ BlockDiagonal(randn(n, 2))
+        @ BlockDiagonal(randn(n), 2),
     }
 
 
@@ -99,7 +106,7 @@ def test_the_bound_is_sharp_where_it_can_be() -> None:
 @pytest.mark.parametrize("time", [0.0, 0.3, 5.0])
 def test_heat(name: str, time: float) -> None:
     for key, operator in operators(name).items():
-        if key in ("sum", "graph"):  # they may grow beyond all bounds
+        if key in ("sum", "graph", "direct sum", "blocks"):  # they may grow beyond all bounds
             continue
         (n, d), x = operator.domain, randn(*operator.domain, 2)
         kernel = torch.linalg.matrix_exp(-time * operator.to_dense())
@@ -120,7 +127,7 @@ def test_heat_has_gradients_and_tends_to_the_sections() -> None:
         (lambda: Polynomial(operators("path")["out"], torch.empty(0)), r"`coefficients` must have shape \(K \+ 1,\)"),
         (lambda: Polynomial(coboundary(random_sheaf(Graph(torch.tensor([[0], [1]])), 1)), torch.ones(2)), "must end where it begins"),
         (lambda: Chebyshev(operators("path")["out"], torch.ones(2), (1.0, 1.0)), r"\(a, b\) with a < b; got \(1.0, 1.0\)"),
-        (lambda: norm_bound(BlockDiagonal(torch.ones(2, 2, 2))), "must be a Laplacian, or a sum, product or multiple of them; got BlockDiagonal"),
+        (lambda: norm_bound(Polynomial(Identity(2, 1), torch.ones(1))), "must be a Laplacian, or a sum, product or multiple of them; got Polynomial"),
         (lambda: heat(operators("path")["out"], randn(5, 2, 1), -1.0), "`time` must be a number that is not negative; got -1.0"),
         (lambda: heat("L", randn(5, 2, 1), 1.0), "`operator` must be an Operator; got str"),
     ],

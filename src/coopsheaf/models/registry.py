@@ -23,6 +23,8 @@ FAMILIES = (
     "coopsheaf.zoo.plain",
     "coopsheaf.zoo.nsd",
     "coopsheaf.zoo.dsnn",
+    "coopsheaf.zoo.polynsd",
+    "coopsheaf.zoo.waves",
     "coopsheaf.zoo.snn",
     "coopsheaf.zoo.platonov",
     "coopsheaf.zoo.bunn",

@@ -16,7 +16,16 @@ import torch
 from torch import Tensor
 
 from coopsheaf.sheaves.laplacian import EdgeMapOperator, GraphOperator, NodeMapOperator, sum_at
-from coopsheaf.sheaves.operator import Identity, Multiple, Operator, Product, Sum
+from coopsheaf.sheaves.operator import (
+    BlockDiagonal,
+    Complex,
+    DirectSum,
+    Identity,
+    Multiple,
+    Operator,
+    Product,
+    Sum,
+)
 from coopsheaf.tensor_checks import check_floating
 
 
@@ -125,7 +134,8 @@ def norm_bound(operator: Operator) -> Tensor:
     their parts. One pass over the edges.
 
     Args:
-        operator: a Laplacian, or what is made of them by ``+``, ``@`` and multiples.
+        operator: a Laplacian, a block diagonal, or what is made of them by ``+``, ``@``, multiples,
+            direct sums and complex numbers.
 
     Returns:
         A scalar, without gradient.
@@ -139,6 +149,14 @@ def norm_bound(operator: Operator) -> Tensor:
         return factor * norm_bound(operator.a)
     if isinstance(operator, Identity):
         return torch.ones((), dtype=operator.dtype, device=operator.device)
+    if isinstance(operator, DirectSum):
+        return torch.stack([norm_bound(part) for part in operator.parts]).max()
+    if isinstance(operator, Complex):
+        return norm_bound(operator.real) + norm_bound(operator.imaginary)
+    if isinstance(operator, BlockDiagonal):
+        blocks = operator.blocks.detach()
+        sizes = _norms(blocks) if blocks.dim() == 3 else blocks.abs()
+        return sizes.max() if sizes.numel() else sizes.new_zeros(())
     if isinstance(operator, NodeMapOperator | GraphOperator):
         return _block_bound(operator)
     raise ValueError(
