@@ -23,7 +23,8 @@ from coopsheaf.report.rows import Row, newest, select, sign_of, summarise, valid
 from coopsheaf.report.tables import METRIC_LABELS, NOTHING, layout
 from coopsheaf.report.text import escape_markdown, markdown_table
 from coopsheaf.train.records import Record, find_records
-from lab.agenda import AGENDA, Item, command, remaining
+from lab import heterophily
+from lab.agenda import AGENDA, HETEROPHILY, PENN94, Item, command, remaining
 from lab.cells import (
     advantage_cell,
     count_cell,
@@ -59,12 +60,14 @@ class Evidence:
         sweeps: the searches.
         seeds: the records of all seeds.
         comparisons: of models on the same folds, by the names of their folders.
+        tried: runs that look for reasons; they stand in no table but their own.
     """
 
     records: tuple[Record, ...]
     sweeps: tuple[SweepResult, ...] = ()
     seeds: tuple[Record, ...] = ()
     comparisons: Mapping[str, Comparison] = field(default_factory=dict)
+    tried: tuple[Record, ...] = ()
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -96,7 +99,8 @@ def load_evidence(folder: Path) -> Evidence:
     sweeps = tuple(find_sweeps(folder / "sweeps"))
     plans = sorted((folder / "compare").glob(f"*/{PLAN}"))
     comparisons = {plan.parent.name: load_comparison(plan.parent) for plan in plans}
-    return Evidence(tuple(first_seeds(records)), sweeps, records, comparisons)
+    tried = tuple(find_records(folder / "investigations"))
+    return Evidence(tuple(first_seeds(records)), sweeps, records, comparisons, tried)
 
 
 def contents(evidence: Evidence) -> dict[str, str]:
@@ -110,6 +114,10 @@ def contents(evidence: Evidence) -> dict[str, str]:
         "rivals": rivals(evidence),
         **{f"question-{question.name}": answer(question, evidence) for question in QUESTIONS},
         "below": below(evidence),
+        "heterophily": heterophily.table(evidence.records),
+        "apart": heterophily.apart(evidence.records),
+        "friends": heterophily.friends(evidence.records),
+        "tried": heterophily.tried(evidence.records, evidence.tried),
         "settings": settings(evidence),
         "rival-settings": rival_settings(evidence),
         "sweeps": sweep_table(evidence.sweeps),
@@ -242,9 +250,14 @@ def below(evidence: Evidence) -> str:
 
 
 def rows_below(evidence: Evidence) -> list[Row]:
-    """The rows that call for an investigation."""
+    """The rows that call for an investigation.
+
+    Networks for heterophily have a page of their own, which looks both ways.
+    """
     found = []
     for row in evidence.rows:
+        if row.model in (*HETEROPHILY, *PENN94):
+            continue
         entry, error = PAPER.beside(row.model, row.column), standard_error(row)
         if entry is None or error is None or row.mean is None:
             continue

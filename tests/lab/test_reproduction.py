@@ -223,7 +223,12 @@ def test_without_records_nothing_is_claimed() -> None:
 # --- what is committed ----------------------------------------------------------------------------
 
 
-DOCUMENTS = ("docs/reproduction.md", "docs/results.md", "docs/compare.md")
+DOCUMENTS = (
+    "docs/reproduction.md",
+    "docs/results.md",
+    "docs/compare.md",
+    "docs/heterophily.md",
+)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)

@@ -69,7 +69,7 @@ class Published:
         mean, std: as printed: hundredths.
         runs: runs behind it.
         protocol: where it comes from.
-        direction: ``"stored"`` or ``"undirected"`` edges; empty where nobody says.
+        direction: of the edges, as the settings of data name it; empty where nobody says.
         remark: what a table must say beside it.
     """
 
@@ -95,7 +95,7 @@ class Published:
     def features(self) -> str:
         """What was done to the features; empty where nobody says."""
         # Of this table, all whose loaders are known divide each node's features by their sum.
-        known = self.table == "geom-gcn" and self.direction
+        known = self.table == "geom-gcn" and (self.direction or self.model == "mlp")
         return "row-normalized" if known else ""
 
     @property
