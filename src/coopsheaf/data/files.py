@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from coopsheaf.data.errors import DataError
+from coopsheaf.data.progress import say, show_progress
 from coopsheaf.files import locked, replacing
 
 TIMEOUT = 60.0  # seconds without a byte
@@ -171,7 +172,7 @@ def download(
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with locked(target, lambda: _say(f"waiting for another process to fetch {file.path}")):
+        with locked(target, lambda: say(f"waiting for another process to fetch {file.path}")):
             if not target.exists():
                 with replacing(target) as stream:
                     _fetch(file, stream, opener or secure_opener())
@@ -273,26 +274,12 @@ def _chunks(file: RemoteFile, opener: urllib.request.OpenerDirector) -> Iterator
         )
 
 
-@contextlib.contextmanager
-def _progress(file: RemoteFile, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A progress bar on a terminal, one plain line elsewhere."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        size = "" if total is None else f" ({total / 1e6:.1f} MB)"
-        _say(f"downloading {file.path}{size} from {file.url}")
-        yield lambda count: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
-        task = bar.add_task(file.path, total=total)
-        yield lambda count: bar.advance(task, count)
-
-
-def _say(line: str) -> None:
-    if sys.stderr is not None:
-        sys.stderr.write(line + "\n")
+def _progress(
+    file: RemoteFile, total: int | None
+) -> contextlib.AbstractContextManager[Callable[[int], None]]:
+    size = "" if total is None else f" ({total / 1e6:.1f} MB)"
+    line = f"downloading {file.path}{size} from {file.url}"
+    return show_progress(file.path, line, total, as_bytes=True)
 
 
 def _mismatch(where: object, expected: str, found: str) -> DataError:

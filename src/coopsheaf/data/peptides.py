@@ -18,6 +18,7 @@ from torch_geometric.data import Data
 
 from coopsheaf.data.compressed import open_gzip
 from coopsheaf.data.errors import DataError
+from coopsheaf.data.progress import show_progress
 from coopsheaf.data.tensors import GraphTensors, reading, rule
 from coopsheaf.data.unpickle import load_pickle
 from coopsheaf.extras import MissingExtra, load_extra
@@ -171,9 +172,11 @@ def molecule(smiles: str) -> Data | None:
 def _assemble(table: Path, split: Path, smiles: list[str], y: Tensor) -> GraphTensors:
     train, val, test = read_split(split, len(smiles))
     graphs = []
-    with _quiet_chemistry():
+    line = f"converting {len(smiles):,} molecules of {table.name} (kept for the next time)"
+    with _quiet_chemistry(), show_progress("molecules", line, len(smiles)) as advance:
         for number, text in enumerate(smiles):
             graph = molecule(text)
+            advance(1)
             if graph is None or graph.x.shape[0] == 0:
                 raise DataError(
                     f"{table}: molecule {number} must be a SMILES string; found {text[:60]!r}"

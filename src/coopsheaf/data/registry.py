@@ -17,8 +17,9 @@ from coopsheaf.data.dataset import GraphDataset, NodeDataset, Processing
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import RemoteFile, checksum, find, locate
 from coopsheaf.data.geom_gcn import read_relations
+from coopsheaf.data.graph_store import remember_graphs
 from coopsheaf.data.pack import PREFIX, pack_processing, read_pack
-from coopsheaf.data.tensors import GraphTensors
+from coopsheaf.data.tensors import GraphTensors, NodeTensors
 
 __all__ = [
     "DATASETS",
@@ -135,7 +136,7 @@ def load(
             f"their own; got {processing}"
         )
     paths = fetch(name, data_dir)
-    parts = info.reader(paths)
+    parts = _read(info, paths)
     edges: dict[str, Any] = {}
     if relations is not None:
         assert not isinstance(parts, GraphTensors), "no file of relations is about many graphs"
@@ -153,6 +154,19 @@ def load(
     if isinstance(parts, GraphTensors):
         return GraphDataset(**parts._asdict(), **about, processing=processing)
     return NodeDataset(**parts._asdict(), **about).process(processing)
+
+
+def _read(info: DatasetInfo, paths: Sequence[Path]) -> NodeTensors | GraphTensors:
+    """What is in the files; many graphs, which are slow to convert, out of the cache."""
+    if info.published.graphs is None:
+        return info.reader(paths)
+
+    def convert() -> GraphTensors:
+        graphs = info.reader(paths)
+        assert isinstance(graphs, GraphTensors)
+        return graphs
+
+    return remember_graphs(f"{info.name}-{_checksum(info, paths)[:16]}", convert)
 
 
 def statistics(dataset: NodeDataset | GraphDataset) -> dict[str, Any]:

@@ -1,0 +1,151 @@
+"""Many graphs in mapped files: what takes minutes to convert is converted once and kept.
+
+A store is a folder of ``meta.json`` and one ``.npy`` file per array, all graphs behind one another.
+Codes are stored as narrow as their values allow. Nothing in it is pickled, every file has its
+checksum, and a store that is damaged is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from coopsheaf.data.errors import DataError
+from coopsheaf.data.files import cache_dir, one_line
+from coopsheaf.data.pack_files import map_array, write_tensor
+from coopsheaf.data.progress import say
+from coopsheaf.data.tensors import GraphTensors
+from coopsheaf.files import draft_folder, sweep_drafts, write_json
+from coopsheaf.schema import each, find_fault, keys, many, read_json, text, whole
+
+FORMAT, VERSION = "coopsheaf-graphs", 1
+LARGEST_META = 1 << 20  # bytes
+_OF_NODES, _OF_EDGES = ("x",), ("edge_index", "edge_attr")
+_PARTS = ("train", "val", "test")
+_FILES = ("nodes", "edges", *_OF_NODES, *_OF_EDGES, "y", *_PARTS)
+_FILE = {"sha256": text, "bytes": whole(), "shape": many(whole(), most=3), "dtype": text}
+_META = {"format": text, "version": whole(), "key": text, "files": each(keys(_FILE))}
+_NARROW = (torch.uint8, torch.int16, torch.int32)
+
+
+def remember_graphs(key: str, make: Callable[[], GraphTensors]) -> GraphTensors:
+    """The graphs of a key out of the user's cache; made and kept if they are not there.
+
+    Args:
+        key: names what they are made of and how: other files or another way, another key.
+        make: reads and converts.
+    """
+    try:
+        folder = cache_dir() / "converted" / key
+    except DataError:  # there is no place to keep anything
+        return make()
+    if folder.exists():
+        try:
+            return read_graphs(folder, key)
+        except DataError as error:
+            say(f"{error}; it is made again")
+    graphs = make()
+    try:
+        write_graphs(folder, key, graphs)
+    except OSError as error:
+        say(f"{folder}: the converted graphs cannot be kept ({error.strerror or error})")
+    return graphs
+
+
+def write_graphs(folder: Path, key: str, parts: GraphTensors) -> None:
+    """Write a store, in place of one that may be there; whole or not at all."""
+    graphs = parts.graphs
+    arrays = {
+        "nodes": torch.tensor([graph.x.shape[0] for graph in graphs]),
+        "edges": torch.tensor([graph.edge_index.shape[1] for graph in graphs]),
+        "x": torch.cat([graph.x for graph in graphs]),
+        "edge_index": torch.cat([graph.edge_index.T for graph in graphs]),  # (m, 2)
+        "edge_attr": torch.cat([graph.edge_attr for graph in graphs]),
+        "y": torch.cat([graph.y for graph in graphs]),
+        **{name: getattr(parts, name) for name in _PARTS},
+    }
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    sweep_drafts(folder)
+    with draft_folder(folder) as draft:
+        files = {
+            f"{name}.npy": write_tensor(draft / f"{name}.npy", _narrow(array))
+            for name, array in arrays.items()
+        }
+        meta = {"format": FORMAT, "version": VERSION, "key": key, "files": files}
+        write_json(draft / "meta.json", meta)
+
+
+def read_graphs(folder: Path, key: str) -> GraphTensors:
+    """Open a store; whatever is wrong with it is a ``DataError`` of one line."""
+    arrays = {
+        name: map_array(folder / f"{name}.npy", entry) for name, entry in _entries(folder, key)
+    }
+    found = {name: _wide(array) for name, array in arrays.items()}
+    try:
+        return _assemble(found)
+    except (IndexError, RuntimeError, ValueError) as error:
+        raise DataError(f"{folder}: not converted graphs ({one_line(error)})") from None
+
+
+def _assemble(arrays: dict[str, Tensor]) -> GraphTensors:
+    nodes, edges = (arrays[name].tolist() for name in ("nodes", "edges"))
+    columns = [
+        *(torch.split(arrays[name], nodes) for name in _OF_NODES),
+        *(torch.split(arrays[name], edges) for name in _OF_EDGES),
+        torch.split(arrays["y"], 1),
+    ]
+    count = len(nodes)
+    if any(len(column) != count for column in columns):
+        raise ValueError("its arrays are of different numbers of graphs")
+    _check(arrays["edge_index"], torch.repeat_interleave(arrays["nodes"], arrays["edges"])[:, None])
+    for name in _PARTS:
+        _check(arrays[name], count)
+    graphs = [
+        Data(x=x, edge_index=ends.T.contiguous(), edge_attr=attr, y=y)
+        for x, ends, attr, y in zip(*columns, strict=True)
+    ]
+    return GraphTensors(graphs, *(arrays[name] for name in _PARTS))
+
+
+def _check(indices: Tensor, limit: Tensor | int) -> None:
+    if ((indices < 0) | (indices >= limit)).any():
+        raise ValueError("it names nodes or graphs that are not there")
+
+
+def _entries(folder: Path, key: str) -> Sequence[tuple[str, dict[str, Any]]]:
+    """What ``meta.json`` says of each file."""
+    path = folder / "meta.json"
+    try:
+        meta = read_json(path, LARGEST_META)
+    except (OSError, ValueError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or one_line(error)
+        raise DataError(f"{path}: not readable JSON ({reason})") from None
+    fault = find_fault(meta, keys(_META))
+    if fault is None and (meta["format"], meta["version"], meta["key"]) != (FORMAT, VERSION, key):
+        fault = "of another kind"
+    if fault is None and set(meta["files"]) != {f"{name}.npy" for name in _FILES}:
+        fault = "of other files"
+    if fault is not None:
+        raise DataError(f"{path}: not converted graphs ({fault})")
+    return [(name, meta["files"][f"{name}.npy"]) for name in _FILES]
+
+
+def _narrow(array: Tensor) -> Tensor:
+    """Whole numbers in the narrowest type that has them all."""
+    if array.is_floating_point() or not array.numel():
+        return array
+    low, high = int(array.min()), int(array.max())
+    for dtype in _NARROW:
+        info = torch.iinfo(dtype)
+        if info.min <= low and high <= info.max:
+            return array.to(dtype)
+    return array
+
+
+def _wide(array: Tensor) -> Tensor:
+    return array if array.is_floating_point() else array.to(torch.int64)
