@@ -115,6 +115,11 @@ def make_program(run: Run) -> ExportedProgram:
             f"{info.name} cannot be exported: a program is for graphs of all sizes and without "
             f"preparation, and {info.find_network().why_not_exportable}; use the run itself"
         )
+    if run.recipe.model.of_one_graph:
+        raise ValueError(
+            f"{info.name} with `structure` cannot be exported: a program is for graphs of all "
+            "sizes, and this network knows every node of one graph; use the run itself"
+        )
     inputs, named = _example(run, nodes=7, seed=0)
     rows, names = {0: Dim.DYNAMIC}, ("x", "edge_index", "edge_weight")[: len(inputs)]
     sizes = {**dict.fromkeys((*names, *named), rows), "edge_index": {1: Dim.DYNAMIC}}

@@ -278,14 +278,15 @@ def test_numbers_that_are_none_stay_so_in_bfloat16() -> None:
 # Whole networks.
 
 
-def network(seed: int = 0) -> CSNN:
+def network(seed: int = 0, **options: str) -> CSNN:
     torch.manual_seed(seed)
-    return CSNN(6, 8, 2, 3, stalk_dim=3, learner=ProjectedSAGELearner(8, 2, dropout=0.0))
+    learner = ProjectedSAGELearner(8, 2, dropout=0.0)
+    return CSNN(6, 8, 2, 3, stalk_dim=3, learner=learner, **options)
 
 
-def losses(kernel: str, precision: str = "single") -> list[float]:
+def losses(kernel: str, precision: str = "single", **options: str) -> list[float]:
     x, y = randn(N, 6).float(), torch.arange(N) % 3
-    model, found = network(), []
+    model, found = network(**options), []
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     with use_kernel(kernel), use_products(precision):
         for _ in range(50):
@@ -297,10 +298,11 @@ def losses(kernel: str, precision: str = "single") -> list[float]:
     return found
 
 
-def test_fifty_steps_are_those_of_plain_operations() -> None:
-    plain = losses("factored")
+@pytest.mark.parametrize("semantics", ["paper", "messages"])
+def test_fifty_steps_are_those_of_plain_operations(semantics: str) -> None:
+    plain = losses("factored", semantics=semantics)
     assert plain[0] - plain[-1] > 0.01
-    assert_close(losses("native"), plain, rtol=0, atol=1e-5)
+    assert_close(losses("native", semantics=semantics), plain, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("kernel", ["native", "factored"])

@@ -17,7 +17,7 @@ from train.small import graph_dataset, node_dataset, recipe
 from coopsheaf.models.registry import make_settings
 from coopsheaf.train.build import build_model
 from coopsheaf.train.checkpoint import load_tensors
-from coopsheaf.train.loop import FitResult, fit
+from coopsheaf.train.loop import FitResult, _make_optimizer, fit
 from coopsheaf.train.make_feed import make_feed
 from coopsheaf.train.run import Run, run_split
 from coopsheaf.train.run_info import CheckpointError
@@ -93,6 +93,23 @@ def test_maps_can_have_a_weight_decay_of_their_own() -> None:
     assert max(p.abs().max() for p in others) > 0.5
     without_maps = replace(strong, model_name="mlp", model=make_settings("mlp"))
     with pytest.raises(ValueError, match="`map_weight_decay` needs a network that learns maps"):
+        run_split(without_maps, node_dataset())
+
+
+@pytest.mark.parametrize("schedule", ["none", "cosine"])
+def test_maps_can_have_a_learning_rate_of_their_own(schedule: str) -> None:
+    """With a factor of 0 the learners stay as they were drawn, and everything else learns."""
+    settings = recipe(epochs=8, schedule=schedule, map_lr_factor=0.0, map_weight_decay=0.1)
+    before, (run, _) = build_model(settings, node_dataset()), run_split(settings, node_dataset())
+    held = {name for name, _ in before.named_parameters() if "_learner." in name}
+    after = dict(run.model.named_parameters())
+    for name, start in before.named_parameters():
+        assert torch.equal(after[name], start) == (name in held), name
+    optimizer = _make_optimizer(before, replace(settings.train, map_lr_factor=0.25, lr=0.04))
+    assert [group["lr"] for group in optimizer.param_groups] == [0.04, 0.01]
+    assert [group["weight_decay"] for group in optimizer.param_groups] == [0.0, 0.1]
+    without_maps = replace(recipe(map_lr_factor=0.5), model_name="mlp", model=make_settings("mlp"))
+    with pytest.raises(ValueError, match="`map_lr_factor` needs a network that learns maps"):
         run_split(without_maps, node_dataset())
 
 

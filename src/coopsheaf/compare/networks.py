@@ -67,7 +67,7 @@ class NetworkContestant:
             try:
                 recipe, picked = pick()
                 with torch.random.fork_rng(devices=[]):
-                    recipe.model.build(4, 2)
+                    recipe.model.build(4, 2, num_nodes=4)
             except (TypeError, ValueError):  # values that do not go together
                 continue
             changed = {name: value for name, value in picked.items() if value != self._own(name)}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from coopsheaf.checks import check_int, check_probability
+from coopsheaf.checks import check_choice, check_int, check_probability
 from coopsheaf.models.network import Network, make_act, make_norm, make_readout
 from coopsheaf.nn import fused
 from coopsheaf.nn.csnn_conv import CSNNConv
@@ -17,11 +18,19 @@ from coopsheaf.nn.dropout import dropout
 from coopsheaf.nn.edge_features import EdgeFeatures, EdgeMeans, edge_means
 from coopsheaf.nn.learners import LEARNER_CHANNELS, LEARNER_LAYERS, LearnerRecipe, make_recipe
 from coopsheaf.nn.linear import apply_linear
+from coopsheaf.nn.prenorm import PreNormBlock
+from coopsheaf.nn.structure import AdjacencyLinear, check_rows
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels import is_fused
 from coopsheaf.sheaves.kernels.eager import is_plain_eager
 from coopsheaf.sheaves.orthogonal import Orthogonal, Scale
 from coopsheaf.tensor_checks import check_shape
+
+BLOCKS = {
+    "residual": "(1 + tanh ε) ⊙ x - σ(y), the paper's",
+    "prenorm": "a norm, and a perceptron of [self, neighbours] added to x",
+}
+STRUCTURES = {"rows": "a node's row of the adjacency matrix"}
 
 
 class CSNN(Network):
@@ -53,6 +62,8 @@ class CSNN(Network):
     Dropout acts on what enters a layer (its residual and its learners see the dropped-out
     features) and on what the diffusion returns.
 
+    ``docs/csnn-options.md`` has the equations of the options that are not the paper's.
+
     Args:
         in_channels: size of the input features.
         hidden_channels: number h of channels; a layer is d·h wide.
@@ -66,6 +77,10 @@ class CSNN(Network):
             (every layer gets copies of it, their parameters drawn anew).
         learner_channels, learner_layers: size and depth of a learner that is given by its name; an
             MLP has two layers.
+        learner_dropout: dropout probability inside a learner that is given by its name; that of its
+            recipe if not given.
+        map_start: ``"random"``, or ``"equal"``: the learners' last layer starts at zero, so that
+            all maps start as one.
         orthogonal: ``"householder"``, ``"cayley"``, ``"matrix-exponential"``, ``"euler"``, or an
             object of :mod:`coopsheaf.sheaves.orthogonal`.
         scale: ``"exp"``, ``"softplus"``, ``"rectified"``, ``"unit"``, or an object.
@@ -75,6 +90,14 @@ class CSNN(Network):
             diagonal (:mod:`coopsheaf.sheaves.diffusion`).
         input_dropout: dropout probability of the input features.
         dropout: dropout probability inside the layers.
+        own_dropout: dropout probability of what a node keeps of itself, drawn apart from that of
+            what it sends; if not given, one mask of ``dropout`` serves both.
+        structure: ``None``, or ``"rows"``: the encoder sees a node's row of the adjacency matrix,
+            too. The network then belongs to one graph.
+        num_nodes: number of nodes of that graph; with ``structure`` only.
+        block: ``"residual"``, the equation above, or ``"prenorm"``: a
+            :class:`~coopsheaf.nn.PreNormBlock` around every diffusion and one more norm at the end;
+            ``norm`` says which, ``"layer"`` if not given.
         act: the activation σ: a name that PyG resolves, a module, or ``"identity"`` / ``None``.
         norm: ``None``, ``"layer"`` or ``"batch"``, after each layer.
         readout_layers: number of linear layers of the readout, GELU between them.
@@ -95,7 +118,14 @@ class CSNN(Network):
 
     takes_edge_weight = True
     halves_products = True
-    later_settings = ("checkpoint_layers",)
+    later_settings = (
+        "checkpoint_layers",
+        "learner_dropout",
+        "map_start",
+        "own_dropout",
+        "structure",
+        "block",
+    )
 
     def __init__(
         self,
@@ -123,6 +153,12 @@ class CSNN(Network):
         edge_channels: int = 0,
         checkpoint_layers: bool = False,
         jk: str | None = None,
+        learner_dropout: float | None = None,
+        map_start: str = "random",
+        own_dropout: float | None = None,
+        structure: str | None = None,
+        num_nodes: int | None = None,
+        block: str = "residual",
     ) -> None:
         super().__init__(in_channels, out_channels, pool=pool)
         self.hidden_channels = check_int("hidden_channels", hidden_channels, minimum=1)
@@ -132,11 +168,16 @@ class CSNN(Network):
         self.edge_channels = check_int("edge_channels", edge_channels, minimum=0)
         self.input_dropout = check_probability("input_dropout", input_dropout)
         self.dropout = check_probability("dropout", dropout)
+        self.own_dropout = own_dropout
+        if own_dropout is not None:
+            check_probability("own_dropout", own_dropout)
+        self.block = block
+        check_choice("block", block, BLOCKS)
         self.semantics = semantics
         self.checkpoint_layers = checkpoint_layers
         self.act = make_act(act)
 
-        learner = make_recipe(learner, learner_channels, learner_layers)
+        learner = make_recipe(learner, learner_channels, learner_layers, learner_dropout)
         width = stalk_dim * hidden_channels
         self.encoder = nn.Linear(in_channels, width)
         self.convs = nn.ModuleList(
@@ -150,6 +191,7 @@ class CSNN(Network):
                 right_weights=right_weights,
                 semantics=semantics,
                 pe_channels=pe_channels + 2 * edge_channels,
+                map_start=map_start,
             )
             for _ in range(num_layers)
         )
@@ -158,11 +200,63 @@ class CSNN(Network):
                 "`edge_channels` must be 0 where no map is learned (orthogonal 'identity' and "
                 f"scale 'unit'): nobody would see the edge features; got {edge_channels}"
             )
-        self.epsilons = nn.ParameterList(torch.empty(stalk_dim, 1) for _ in range(num_layers))
-        self.norms = nn.ModuleList(make_norm(norm, width) for _ in range(num_layers))
+        self.rows = self._make_rows(structure, num_nodes, width)
+        self.blocks, self.last_norm = self._make_blocks(norm, width)
+        plain = 0 if self.blocks is not None else num_layers
+        self.epsilons = nn.ParameterList(torch.empty(stalk_dim, 1) for _ in range(plain))
+        self.norms = nn.ModuleList(make_norm(norm, width) for _ in range(plain))
         seen = self._end_layers(width, jk, num_layers)
         self.readout = make_readout(seen, out_channels, readout_layers)
         self.reset_parameters()
+
+    def _make_rows(
+        self, structure: str | None, num_nodes: int | None, width: int
+    ) -> AdjacencyLinear | None:
+        """What the encoder learns of rows of the adjacency matrix."""
+        self.num_nodes = num_nodes
+        if structure is None:
+            if num_nodes is not None:
+                raise ValueError(f"`num_nodes` goes with `structure`; got {num_nodes} alone")
+            return None
+        check_choice("structure", structure, STRUCTURES)
+        if num_nodes is None:
+            raise ValueError(
+                f"`num_nodes` must be given beside `structure` {structure!r}: the number of nodes "
+                "of the one graph that it knows"
+            )
+        if self.pool is not None:
+            raise ValueError(
+                f"`structure` must be None for whole graphs: {structure!r} knows every node of one "
+                "graph"
+            )
+        return AdjacencyLinear(num_nodes, width, bias=False)  # the encoder has one
+
+    def _make_blocks(
+        self, norm: str | None, width: int
+    ) -> tuple[nn.ModuleList | None, nn.Module | None]:
+        if self.block == "residual":
+            return None, None
+
+        def make(width: int) -> nn.Module:
+            return make_norm("layer" if norm is None else norm, width)
+
+        if self.checkpoint_layers and norm == "batch":
+            raise ValueError(
+                "`norm` must not be 'batch' beside `checkpoint_layers` in `block` 'prenorm': its "
+                "norms would count every batch twice; got 'batch'"
+            )
+        block = partial(
+            PreNormBlock,
+            norm=make,
+            act=self.act,
+            dropout=self.dropout,
+            own_dropout=self.own_dropout,
+        )
+        return nn.ModuleList(block(width) for _ in range(self.num_layers)), make(width)
+
+    @classmethod
+    def needs_num_nodes(cls, settings: Mapping[str, Any] | None = None) -> bool:
+        return (settings or {}).get("structure") is not None
 
     def map_learners(self) -> list[nn.Module]:
         learners: list[nn.Module] = []
@@ -194,6 +288,8 @@ class CSNN(Network):
         edge_weight: Tensor | None = None,
         edge_attr: EdgeFeatures | None = None,
     ) -> Tensor:
+        if self.num_nodes is not None:
+            check_rows(x, self.num_nodes, "CSNN")
         beside = self.beside(graph, pe, edge_attr)
         return super().embed(x, graph, batch=batch, pe=beside, edge_weight=edge_weight)
 
@@ -221,37 +317,58 @@ class CSNN(Network):
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
     ) -> Iterator[Tensor]:
-        x = self.encode(x)
-        for conv, epsilon, norm in zip(self.convs, self.epsilons, self.norms, strict=True):
-            inputs = (x, conv, epsilon, graph, pe, edge_weight)
+        rows = None if self.rows is None else self.rows(graph, edge_weight)
+        x = self.encode(x, rows)
+        layers = self._blocks() if self.blocks is not None else self._residual_layers()
+        for layer, norm in layers:
+            inputs = (x, graph, pe, edge_weight)
             if self.checkpoint_layers and self.training and torch.is_grad_enabled():
-                x = checkpoint(self._layer, *inputs, use_reentrant=False)
+                x = checkpoint(layer, *inputs, use_reentrant=False)
             else:
-                x = self._layer(*inputs)
+                x = layer(*inputs)
             # Outside: a batch norm that is computed twice would count its batch twice.
             x = norm(x.flatten(1)).view_as(x)
             yield x.flatten(1)  # (n, d·h)
 
-    def encode(self, x: Tensor) -> Tensor:
-        """What enters the first layer: from ``(n, in_channels)`` to ``(n, d, h)``, node by node."""
+    def after_layers(self, x: Tensor) -> Tensor:
+        return x if self.last_norm is None else self.last_norm(x)
+
+    def encode(self, x: Tensor, rows: Tensor | None = None) -> Tensor:
+        """What enters the first layer: from ``(n, in_channels)`` to ``(n, d, h)``, node by node.
+
+        ``rows`` is what was made of the nodes' rows of the adjacency matrix, ``(n, d·h)``.
+        """
         x = dropout(x, self.input_dropout, self.training)
-        x = apply_linear(self.encoder, x, self.act)
+        if rows is None:
+            x = apply_linear(self.encoder, x, self.act)
+        else:
+            x = self.act(self.encoder(x) + rows)
         return x.unflatten(1, (self.stalk_dim, self.hidden_channels))
+
+    def _residual_layers(self) -> Iterator[tuple[Callable[..., Tensor], nn.Module]]:
+        for conv, epsilon, norm in zip(self.convs, self.epsilons, self.norms, strict=True):
+            yield partial(self._layer, conv, epsilon), norm
+
+    def _blocks(self) -> Iterator[tuple[Callable[..., Tensor], nn.Module]]:
+        assert self.blocks is not None
+        for conv, block in zip(self.convs, self.blocks, strict=True):
+            yield partial(_apply_block, block, conv), nn.Identity()
 
     def _layer(
         self,
-        x: Tensor,
         conv: nn.Module,
         epsilon: Tensor,
+        x: Tensor,
         graph: Graph,
         pe: Tensor | None,
         edge_weight: Tensor | None,
     ) -> Tensor:
-        x = dropout(x, self.dropout, self.training)
+        own, x = x, dropout(x, self.dropout, self.training)
+        own = x if self.own_dropout is None else dropout(own, self.own_dropout, self.training)
         y, act = conv(x, graph, pe, edge_weight), fused.activation_code(self.act)
-        if act is not None and is_fused(x, y, epsilon):
-            return fused.update(x, y, epsilon, act, self.dropout if self.training else 0.0)
-        return self.update(x, dropout(y, self.dropout, self.training), epsilon)
+        if act is not None and is_fused(own, y, epsilon):
+            return fused.update(own, y, epsilon, act, self.dropout if self.training else 0.0)
+        return self.update(own, dropout(y, self.dropout, self.training), epsilon)
 
     def update(self, x: Tensor, y: Tensor, epsilon: Tensor) -> Tensor:
         """(1 + tanh ε) ⊙ x - σ(y), what a layer makes of x and its diffusion y, node by node."""
@@ -260,9 +377,23 @@ class CSNN(Network):
         return kept.sub_(y) if is_plain_eager(kept, y) else kept - y
 
     def __repr__(self) -> str:
+        others = {"block": self.block, "num_nodes": self.num_nodes}
+        plain = {"block": "residual", "num_nodes": None}
+        more = "".join(f", {k}={v!r}" for k, v in others.items() if v != plain[k])
         edges = f", edge_channels={self.edge_channels}" if self.edge_channels else ""
         return (
             f"CSNN({self.in_channels}, {self.hidden_channels}, num_layers={self.num_layers}, "
             f"out_channels={self.out_channels}, stalk_dim={self.stalk_dim}, "
-            f"semantics={self.semantics!r}{edges})"
+            f"semantics={self.semantics!r}{edges}{more})"
         )
+
+
+def _apply_block(
+    block: nn.Module,
+    conv: nn.Module,
+    x: Tensor,
+    graph: Graph,
+    pe: Tensor | None,
+    edge_weight: Tensor | None,
+) -> Tensor:
+    return block(x, lambda z: conv(z, graph, pe, edge_weight))

@@ -76,6 +76,11 @@ class Settings:
                 f"{self.info.name} gives no outputs for whole graphs, only for nodes; choose "
                 "another model (`coopsheaf models` says which can)"
             )
+        if graph_level and self.of_one_graph:
+            raise ValueError(
+                f"{self.info.name} with these settings knows every node of one graph and gives no "
+                "outputs for whole graphs; leave `structure` out"
+            )
         make = self.info.find_network()
         later = make.later_settings
         given = {k: v for k, v in self._values().items() if not (v is None and k in later)}
@@ -83,13 +88,18 @@ class Settings:
         if edge_channels:  # networks that see no features of edges have no such argument
             self.info.check_edge_features(f"{edge_channels} columns")
             given["edge_channels"] = edge_channels
-        if make.needs_num_nodes():  # the others work on graphs of all sizes
+        if self.of_one_graph:  # the others work on graphs of all sizes
             given["num_nodes"] = self.info.check_num_nodes(num_nodes)
         network = make(in_channels, out_channels=out_channels, **given, **self.info.fixed)
         if not self.info.train_maps:
             for learner in network.map_learners():
                 learner.requires_grad_(False)
         return network
+
+    @property
+    def of_one_graph(self) -> bool:
+        """Whether the network belongs to one graph, of each of whose nodes it learns something."""
+        return self.info.find_network().needs_num_nodes({**self._values(), **self.info.fixed})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Classes that are made at run time are sent to other processes by the model's name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -239,8 +239,12 @@ class Network(nn.Module):
         return "edge_channels" in inspect.signature(cls.__init__).parameters
 
     @classmethod
-    def needs_num_nodes(cls) -> bool:
-        """Whether a network of this class is built for one graph, whose nodes it knows by place."""
+    def needs_num_nodes(cls, settings: Mapping[str, Any] | None = None) -> bool:
+        """Whether a network of this class is built for one graph, whose nodes it knows by place.
+
+        Args:
+            settings: arguments of the network, for classes of which only some do.
+        """
         return "num_nodes" in inspect.signature(cls.__init__).parameters
 
     def _check_fit(self, x: Tensor, graph: Graph) -> None:

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from coopsheaf.nn.learners import MLPLearner as MLPLearner
     from coopsheaf.nn.learners import NodeNormSAGELearner as NodeNormSAGELearner
     from coopsheaf.nn.learners import ProjectedSAGELearner as ProjectedSAGELearner
+    from coopsheaf.nn.prenorm import PreNormBlock as PreNormBlock
     from coopsheaf.nn.products import use_products as use_products
     from coopsheaf.nn.sage import SAGE as SAGE
     from coopsheaf.nn.sage import SAGEConv as SAGEConv
+    from coopsheaf.nn.structure import AdjacencyLinear as AdjacencyLinear
 
 __getattr__, __dir__, __all__ = attach(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -56,6 +57,8 @@ class CSNNConv(nn.Module):
             for the edges of :math:`\Delta^{out}` alone, one hop without a diagonal
             (:mod:`coopsheaf.sheaves.diffusion`).
         pe_channels: size of positional encodings that the learners see beside x.
+        map_start: ``"random"``, or ``"equal"``: the learners' last layer starts at zero, so that
+            all maps start as one.
 
     Shapes:
         x ``(n, d, h)``; edge_index ``(2, m)``, sparse ``(n, n)`` or a :class:`~coopsheaf.Graph`;
@@ -74,6 +77,7 @@ class CSNNConv(nn.Module):
         right_weights: bool = True,
         semantics: str = "paper",
         pe_channels: int = 0,
+        map_start: str = "random",
     ) -> None:
         super().__init__()
         self.channels = check_int("channels", channels, minimum=1)
@@ -83,9 +87,8 @@ class CSNNConv(nn.Module):
         self.diffusion = check_choice("semantics", semantics, SEMANTICS)
         orthogonal = make_orthogonal(orthogonal, stalk_dim)
         width = stalk_dim * channels + pe_channels
-        scale = make_scale(scale)
-        self.source_learner = MapLearner(width, learner, orthogonal=orthogonal, scale=scale)
-        self.target_learner = MapLearner(width, learner, orthogonal=orthogonal, scale=scale)
+        make = partial(MapLearner, orthogonal=orthogonal, scale=make_scale(scale), start=map_start)
+        self.source_learner, self.target_learner = make(width, learner), make(width, learner)
         # Parameters are kept as Linear's transposed weights: W₁ itself, and W₂ᵀ.
         self.left = nn.Linear(stalk_dim, stalk_dim, bias=False) if left_weights else None
         self.right = nn.Linear(channels, channels, bias=False) if right_weights else None

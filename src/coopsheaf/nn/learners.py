@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeGuard, TypeVar
 
@@ -21,6 +21,7 @@ from torch_geometric.nn import LayerNorm
 
 from coopsheaf.checks import check_choice, check_int, check_probability
 from coopsheaf.nn import fused
+from coopsheaf.nn.dropout import dropout
 from coopsheaf.nn.linear import has_hooks
 from coopsheaf.nn.products import linear
 from coopsheaf.nn.sage import SAGE, SAGEConv, apply_stacks, go_together
@@ -35,10 +36,13 @@ LearnerRecipe = Callable[[int, int], nn.Module]
 
 
 class MLP(nn.Module):
-    """Linear, ReLU, Linear on each node's own features: a node-local learner."""
+    """Linear, ReLU, dropout, Linear on each node's own features: a node-local learner."""
 
-    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int) -> None:
+    def __init__(
+        self, in_channels: int, hidden_channels: int, out_channels: int, *, dropout: float = 0.0
+    ) -> None:
         super().__init__()
+        self.dropout = dropout
         self.layers = nn.Sequential(
             nn.Linear(in_channels, hidden_channels),
             nn.ReLU(),
@@ -46,11 +50,17 @@ class MLP(nn.Module):
         )
 
     def forward(self, x: Tensor, edge_index: Tensor | Graph) -> Tensor:
-        return self.layers(x)
+        if self.dropout == 0.0 or not self.training:
+            return self.layers(x)
+        return self.layers[2](dropout(self.layers[:2](x), self.dropout))
+
+    def start_at_zero(self) -> None:
+        """Let the output be zero, whatever x is."""
+        _zero(self.layers[2])
 
 
 class EmbeddedSAGE(nn.Module):
-    """Linear, GELU, then layers of SAGEConv and GELU, then Linear.
+    """Linear, GELU, then layers of SAGEConv and GELU, then dropout and Linear.
 
     Args:
         in_channels: size of the input features.
@@ -58,6 +68,7 @@ class EmbeddedSAGE(nn.Module):
         num_layers: number of SAGEConv layers.
         out_channels: size of the output.
         residual: add each layer's input to its output.
+        dropout: dropout probability.
     """
 
     def __init__(
@@ -68,8 +79,10 @@ class EmbeddedSAGE(nn.Module):
         out_channels: int,
         *,
         residual: bool = False,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        self.dropout = dropout
         self.emb1 = nn.Linear(in_channels, hidden_channels)
         self.phi = nn.ModuleList(
             SAGEConv(hidden_channels, hidden_channels) for _ in range(num_layers)
@@ -82,7 +95,16 @@ class EmbeddedSAGE(nn.Module):
         for conv in self.phi:
             y = F.gelu(conv(x, edge_index))
             x = x + y if self.residual else y
-        return self.emb2(x)
+        return self.emb2(dropout(x, self.dropout, self.training))
+
+    def start_at_zero(self) -> None:
+        """Let the output be zero, whatever x is."""
+        _zero(self.emb2)
+
+
+def _zero(module: nn.Module) -> None:
+    for parameter in module.parameters():
+        nn.init.zeros_(parameter)
 
 
 @dataclass(frozen=True)
@@ -90,22 +112,30 @@ class MLPLearner:
     """Recipe for an :class:`MLP`: maps that depend on the node's own features alone."""
 
     hidden_channels: int = 32
+    dropout: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
         check_int("hidden_channels", self.hidden_channels, minimum=1)
+        check_probability("dropout", self.dropout)
 
     def __call__(self, in_channels: int, out_channels: int) -> nn.Module:
-        return MLP(in_channels, self.hidden_channels, out_channels)
+        return MLP(in_channels, self.hidden_channels, out_channels, dropout=self.dropout)
 
 
 @dataclass(frozen=True)
 class _SAGERecipe:
     hidden_channels: int = 32
     num_layers: int = 2
+    dropout: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
         check_int("hidden_channels", self.hidden_channels, minimum=1)
         check_int("num_layers", self.num_layers, minimum=1)
+        check_probability("dropout", self.dropout)
+
+    def _stack(self, in_channels: int, out_channels: int, **options: Any) -> nn.Module:
+        sizes = in_channels, self.hidden_channels, self.num_layers, out_channels
+        return SAGE(*sizes, dropout=self.dropout, **options)
 
 
 @dataclass(frozen=True)
@@ -118,8 +148,7 @@ class GraphNormSAGELearner(_SAGERecipe):
     """
 
     def __call__(self, in_channels: int, out_channels: int) -> nn.Module:
-        norm = partial(LayerNorm, mode="graph")
-        return SAGE(in_channels, self.hidden_channels, self.num_layers, out_channels, norm=norm)
+        return self._stack(in_channels, out_channels, norm=partial(LayerNorm, mode="graph"))
 
 
 @dataclass(frozen=True)
@@ -127,8 +156,7 @@ class NodeNormSAGELearner(_SAGERecipe):
     """Recipe for GraphSAGE of kind 1 with the norm taken over each node's own channels."""
 
     def __call__(self, in_channels: int, out_channels: int) -> nn.Module:
-        norm = partial(LayerNorm, mode="node")
-        return SAGE(in_channels, self.hidden_channels, self.num_layers, out_channels, norm=norm)
+        return self._stack(in_channels, out_channels, norm=partial(LayerNorm, mode="node"))
 
 
 @dataclass(frozen=True)
@@ -140,20 +168,8 @@ class ProjectedSAGELearner(_SAGERecipe):
 
     dropout: float = 0.2
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_probability("dropout", self.dropout)
-
     def __call__(self, in_channels: int, out_channels: int) -> nn.Module:
-        return SAGE(
-            in_channels,
-            self.hidden_channels,
-            self.num_layers,
-            out_channels,
-            act=F.gelu,
-            dropout=self.dropout,
-            project=True,
-        )
+        return self._stack(in_channels, out_channels, act=F.gelu, project=True)
 
 
 @dataclass(frozen=True)
@@ -169,6 +185,7 @@ class EmbeddedSAGELearner(_SAGERecipe):
             self.num_layers,
             out_channels,
             residual=self.residual,
+            dropout=self.dropout,
         )
 
 
@@ -186,7 +203,10 @@ LEARNER_CHANNELS, LEARNER_LAYERS = 32, 2
 
 
 def make_recipe(
-    learner: str | LearnerRecipe | nn.Module, channels: int, num_layers: int
+    learner: str | LearnerRecipe | nn.Module,
+    channels: int,
+    num_layers: int,
+    dropout: float | None = None,
 ) -> LearnerRecipe | nn.Module:
     """A recipe of this size from its name; an object is passed through.
 
@@ -194,6 +214,7 @@ def make_recipe(
         learner: a name of ``LEARNERS``, a recipe or a module.
         channels: channels inside.
         num_layers: number of layers; the MLP always has two.
+        dropout: dropout probability inside; that of the recipe if not given.
     """
     if not isinstance(learner, str):
         if (channels, num_layers) != (LEARNER_CHANNELS, LEARNER_LAYERS):
@@ -201,10 +222,21 @@ def make_recipe(
                 "`learner_channels` and `learner_layers` go with the name of a learner; "
                 f"got {channels} and {num_layers} beside {learner!r}, which has sizes of its own"
             )
+        if dropout is not None:
+            raise ValueError(
+                f"`learner_dropout` goes with the name of a learner; got {dropout} beside "
+                f"{learner!r}, which has a dropout of its own"
+            )
         return learner
     recipe: Any = check_choice("learner", learner, LEARNERS)
-    return recipe(channels) if learner == "mlp" else recipe(channels, num_layers)
+    more = {} if dropout is None else {"dropout": check_probability("learner_dropout", dropout)}
+    return recipe(channels, **more) if learner == "mlp" else recipe(channels, num_layers, **more)
 
+
+STARTS = {
+    "random": "as the learners' parameters are drawn",
+    "equal": "all maps the same: the learners' last layer is zero",
+}
 
 # Modules that take a prepared graph in place of an edge_index.
 _PREPARED = (MLP, SAGE, EmbeddedSAGE)
@@ -225,6 +257,8 @@ class MapLearner(nn.Module):
             there is nothing to learn and no learner is made.
         orthogonal: the parametrisation of orthogonal matrices.
         scale: the scale.
+        start: ``"random"``, or ``"equal"``: the learner's last layer starts at zero, and so all
+            maps, of either kind and of all nodes, as one and the same.
 
     Shapes:
         x ``(n, in_channels)``; returns scale ``(n,)`` and orthogonal ``(n, d, d)``.
@@ -237,17 +271,34 @@ class MapLearner(nn.Module):
         *,
         orthogonal: Orthogonal,
         scale: Scale,
+        start: str = "random",
     ) -> None:
         super().__init__()
+        check_choice("map_start", start, STARTS)
         self.in_channels, self.orthogonal, self.scale = in_channels, orthogonal, scale
+        self.start = start
         self.out_channels = orthogonal.num_parameters + scale.num_parameters
         self.learner = None
         if self.out_channels > 0:  # otherwise nothing depends on the features
             self.learner = _make_learner(learner, in_channels, self.out_channels)
+            self._start()
 
     def reset_parameters(self) -> None:
         if self.learner is not None:
             _reset(self.learner)
+            self._start()
+
+    def _start(self) -> None:
+        """What was drawn, or zero at the end of it."""
+        if self.start == "random":
+            return
+        end: Any = getattr(self.learner, "start_at_zero", None)
+        if end is None:
+            raise ValueError(
+                "`map_start` 'equal' needs a learner with a method `start_at_zero()`, after which "
+                f"it returns zeros; {type(self.learner).__name__} has none"
+            )
+        end()
 
     def forward(self, x: Tensor, graph: Graph, raw: Tensor | None = None) -> ConformalMaps:
         """The maps of x; ``raw`` is what the learner makes of x, if somebody worked it out."""
@@ -298,11 +349,16 @@ def learn_maps(learners: Sequence[MapLearner], x: Tensor, graph: Graph) -> list[
 def _apply_mlps(mlps: Sequence[Any], x: Tensor, graph: Graph) -> list[Tensor]:
     first, _, last = zip(*(mlp.layers for mlp in mlps), strict=True)
     parameters = [p for a, b in zip(first, last, strict=True) for p in (*_own(a), *_own(b))]
-    if is_fused(x, *parameters):
+    p = mlps[0].dropout if mlps[0].training else 0.0
+    if p == 0.0 and is_fused(x, *parameters):
         return list(fused.mlps(x, parameters).unbind())
     weight, bias = torch.cat([m.weight for m in first]), torch.cat([m.bias for m in first])
-    hidden = F.relu(linear(x, weight, bias)).chunk(len(mlps), dim=1)
+    hidden = dropout(F.relu(linear(x, weight, bias)), p).chunk(len(mlps), dim=1)
     return [linear(part, *_own(module)) for module, part in zip(last, hidden, strict=True)]
+
+
+def _mlps_go_together(mlps: Sequence[Any]) -> bool:
+    return len({(mlp.dropout, mlp.training) for mlp in mlps}) == 1
 
 
 def _own(module: nn.Linear) -> tuple[Tensor, Tensor]:
@@ -315,7 +371,7 @@ def _apply_sages(stacks: Sequence[Any], x: Tensor, graph: Graph) -> Sequence[Ten
 
 # How learners of one kind are computed together, and whether they can be.
 _TOGETHER: dict[type, tuple[Callable[..., Sequence[Tensor]], Callable[..., bool]]] = {
-    MLP: (_apply_mlps, lambda mlps: True),
+    MLP: (_apply_mlps, _mlps_go_together),
     SAGE: (_apply_sages, go_together),
 }
 

@@ -131,6 +131,12 @@ class SAGE(nn.Module):
             if not isinstance(module, nn.Identity):
                 module.reset_parameters()
 
+    def start_at_zero(self) -> None:
+        """Let the output be zero, whatever x is."""
+        last = _conv(self, -1)
+        for parameter in (*last.lin_l.parameters(), *last.lin_r.parameters()):
+            nn.init.zeros_(parameter)
+
     def forward(self, x: Tensor, edge_index: Tensor | Graph) -> Tensor:
         graph = as_graph(edge_index, x.shape[0])
         for conv, norm in zip(self.convs, self.norms, strict=False):

@@ -30,6 +30,7 @@ def _pieces() -> tuple[object, ...]:
     return (
         *(CSNN.forward, CSNN.embed, CSNN.layer_outputs, CSNN.after_layers),
         *(CSNN.check_edge_attr, CSNN.beside, CSNN.encode, CSNN._layer, CSNN.update),
+        CSNN._residual_layers,
         *(CSNNConv.forward, CSNNConv.maps, CSNNConv.mix, MapLearner.forward),
     )
 
@@ -55,6 +56,8 @@ def goes_in_chunks(network: nn.Module) -> TypeGuard[CSNN]:
     parts = [network.encoder, network.act, *network.norms, *network.readout.modules()]
     return (
         network.jump is None  # the last layer is all that is kept
+        and network.block == "residual"
+        and network.rows is None  # which look at the whole graph
         and not masks.explain
         and all(type(part) in _BY_NODE for part in parts)
         and not (_has_any_global_hook() or any(_is_watched(part) for part in network.modules()))

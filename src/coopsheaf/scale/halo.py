@@ -58,6 +58,11 @@ def halo_steps(model: nn.Module) -> tuple[tuple[str, ...], ...]:
         raise ValueError(
             f"`model` must be a CSNN for its halo to be known; got {type(network).__name__}{inside}"
         )
+    if network.rows is not None:
+        raise ValueError(
+            "`model` must not have `structure` 'rows' for parts of its graph to do: it knows every "
+            "node by its place"
+        )
     steps = []
     for conv in network.convs:
         assert isinstance(conv, CSNNConv)

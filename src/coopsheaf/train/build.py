@@ -90,7 +90,8 @@ def build_network(
 
 def build_model(recipe: Recipe, dataset: AnyDataset) -> nn.Module:
     """The recipe's network for a dataset, its parameters drawn from the recipe's seed."""
-    if recipe.batch.kind is not None and not find_model(recipe.model_name).inductive:
+    transductive = not find_model(recipe.model_name).inductive or recipe.model.of_one_graph
+    if recipe.batch.kind is not None and transductive:
         raise ValueError(
             f"`batch.kind` must be left out: {recipe.model_name} knows every node of one graph and "
             f"cannot be trained on parts of it; got {recipe.batch.kind!r}"

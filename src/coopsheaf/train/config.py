@@ -61,6 +61,8 @@ class TrainConfig:
             not set, or ``"loss"``, the validation loss.
         map_weight_decay: weight decay of what learns the maps of a sheaf; that of everything else
             if not set.
+        map_lr_factor: learning rate of what learns the maps of a sheaf, in multiples of ``lr``; 1
+            if not set.
         compile: run the network through ``torch.compile``: the first epoch takes minutes, the
             others are faster. Needs a C++ compiler.
         eval_parts: ``"all"`` scores the training and the test part at every evaluation. If not set,
@@ -107,6 +109,8 @@ class TrainConfig:
     threshold: float | str | None = None
     calibrate: bool | None = None
 
+    map_lr_factor: float | None = None
+
     logger: str | None = None
 
     def __post_init__(self) -> None:
@@ -145,7 +149,7 @@ class TrainConfig:
                 raise ValueError("`patience` must be at least 1 beside `stop`; got 0")
         if self.seed >= 2**32:
             raise ValueError(f"`seed` must be below 2**32; got {self.seed}")
-        for name in ("lr", "weight_decay", "map_weight_decay"):
+        for name in ("lr", "weight_decay", "map_weight_decay", "map_lr_factor"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
                 raise ValueError(f"`{name}` must be finite and not negative; got {value}")

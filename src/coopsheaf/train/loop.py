@@ -228,21 +228,31 @@ def _make_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
     kind = torch.optim.Adam if config.optimizer == "adam" else torch.optim.AdamW
     # Models that are not ours need not know of groups or maps.
     own: list[dict[str, Any]] = getattr(model, "parameter_groups", list)()
-    if config.map_weight_decay is not None:
-        find: Any = getattr(model, "map_learners", list)
-        maps = {parameter for learner in find() for parameter in learner.parameters()}
-        if not maps:
-            raise ValueError(
-                "`map_weight_decay` needs a network that learns maps; remove it for this model"
-            )
-        learned = [parameter for parameter in model.parameters() if parameter in maps]
-        own = [*own, {"params": learned, "weight_decay": config.map_weight_decay}]
+    own = [*own, *_map_groups(model, config)]
     taken = {parameter for group in own for parameter in group["params"]}
     others = [parameter for parameter in model.parameters() if parameter not in taken]
     # A rate of one's own follows the schedule from where it begins.
     rates = ({"own_lr": group["lr"]} if "lr" in group else {} for group in own)
     groups = [{"params": others}, *(group | rate for group, rate in zip(own, rates, strict=True))]
     return kind(groups, lr=config.lr, weight_decay=config.weight_decay, fused=True)
+
+
+def _map_groups(model: nn.Module, config: TrainConfig) -> list[dict[str, Any]]:
+    """What learns maps, where it is trained by rules of its own."""
+    rules: dict[str, float] = {}
+    if config.map_weight_decay is not None:
+        rules["weight_decay"] = config.map_weight_decay
+    if config.map_lr_factor is not None:
+        rules["lr"] = config.map_lr_factor * config.lr
+    if not rules:
+        return []
+    find: Any = getattr(model, "map_learners", list)
+    maps = {parameter for learner in find() for parameter in learner.parameters()}
+    if not maps:
+        which = "map_lr_factor" if config.map_weight_decay is None else "map_weight_decay"
+        raise ValueError(f"`{which}` needs a network that learns maps; remove it for this model")
+    learned = [parameter for parameter in model.parameters() if parameter in maps]
+    return [{"params": learned, **rules}]
 
 
 def _better(

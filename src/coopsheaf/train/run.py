@@ -330,7 +330,7 @@ def describe(recipe: Recipe, dataset: AnyDataset, split: int, model: nn.Module) 
     # Whether links have a direction decides what the network is.
     links = {"undirected": dataset.undirected} if isinstance(dataset, LinkDataset) else {}
     # A network that belongs to one graph has the size of that graph.
-    bound = find_model(recipe.model_name).find_network().needs_num_nodes()
+    bound = recipe.model.of_one_graph
     nodes = {"num_nodes": getattr(dataset, "num_nodes", 0)} if bound else {}
     return {
         "format": FORMAT,

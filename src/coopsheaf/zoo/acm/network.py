@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from coopsheaf.checks import check_int, check_probability
 from coopsheaf.models.network import Network, reset_children
 from coopsheaf.nn.sparse_inputs import SparseInputs, take_inputs
+from coopsheaf.nn.structure import check_rows
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.sparse import sparse_product
-from coopsheaf.zoo.linkx.network import check_rows
 from coopsheaf.zoo.plain.averaging import Averaging
 
 

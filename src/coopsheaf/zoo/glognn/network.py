@@ -14,8 +14,8 @@ from coopsheaf.checks import check_choice, check_int, check_probability
 from coopsheaf.models.network import Network
 from coopsheaf.nn.dropout import dropout
 from coopsheaf.nn.sparse_inputs import apply_to_inputs, take_inputs
+from coopsheaf.nn.structure import AdjacencyLinear, check_rows
 from coopsheaf.sheaves.graph import Graph
-from coopsheaf.zoo.linkx.network import AdjacencyLinear, check_rows
 from coopsheaf.zoo.plain.averaging import Averaging
 
 ADJACENCIES = {
@@ -189,6 +189,7 @@ class GloGNN(Network):
         if self.lin is not None:
             h = self.delta * apply_to_inputs(self.lin, take_inputs(x))
         if self.links is not None:
+            assert self.links.bias is not None
             propagate = Averaging(graph, self.links.weight, edge_weight, raw=raw)
             rows = (1 - self.delta) * (propagate(self.links.weight) + self.links.bias)
             h = rows if h is None else h + rows

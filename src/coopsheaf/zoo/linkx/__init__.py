@@ -8,8 +8,8 @@ from coopsheaf.lazy import attach
 from coopsheaf.models.info import ModelInfo
 
 if TYPE_CHECKING:
+    from coopsheaf.nn.structure import AdjacencyLinear as AdjacencyLinear
     from coopsheaf.zoo.linkx.network import LINKX as LINKX
-    from coopsheaf.zoo.linkx.network import AdjacencyLinear as AdjacencyLinear
 
 INFOS = (
     ModelInfo(

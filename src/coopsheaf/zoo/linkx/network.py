@@ -9,47 +9,9 @@ from torch import Tensor, nn
 from coopsheaf.checks import check_int, check_probability
 from coopsheaf.models.network import Network
 from coopsheaf.nn.sparse_inputs import apply_to_inputs, take_inputs
+from coopsheaf.nn.structure import AdjacencyLinear, check_rows
 from coopsheaf.sheaves.graph import Graph
-from coopsheaf.sheaves.kernels.sparse import sparse_product
 from coopsheaf.zoo.plain.perceptron import Perceptron
-
-
-class AdjacencyLinear(nn.Module):
-    r"""A linear layer whose input is a node's row of the adjacency matrix.
-
-    .. math:: Y = A W + b, \qquad y_i = \sum_{j \to i} w_{ji} W_j + b
-
-    One row :math:`W_j` per node of one graph: the layer knows every node by its place. The matrix
-    is never formed; this is one sparse product. The same as PyG's ``SparseLinear``.
-
-    Args:
-        num_nodes: number n of nodes.
-        out_channels: size of the output.
-
-    Shapes:
-        graph of n nodes; edge_weight ``(m,)``. Returns ``(n, out_channels)``.
-    """
-
-    def __init__(self, num_nodes: int, out_channels: int) -> None:
-        super().__init__()
-        self.num_nodes = check_int("num_nodes", num_nodes, minimum=1)
-        self.out_channels = check_int("out_channels", out_channels, minimum=1)
-        self.weight = nn.Parameter(torch.empty(num_nodes, out_channels))
-        self.bias = nn.Parameter(torch.empty(out_channels))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """As a linear layer of n inputs starts."""
-        bound = self.num_nodes**-0.5
-        nn.init.uniform_(self.weight, -bound, bound)
-        nn.init.uniform_(self.bias, -bound, bound)
-
-    def forward(self, graph: Graph, edge_weight: Tensor | None = None) -> Tensor:
-        blocks = None if edge_weight is None else edge_weight.view(-1, 1, 1)
-        return sparse_product(self.weight.unsqueeze(1), graph, blocks).squeeze(1) + self.bias
-
-    def __repr__(self) -> str:
-        return f"AdjacencyLinear({self.num_nodes}, {self.out_channels})"
 
 
 class LINKX(Network):
@@ -133,13 +95,4 @@ class LINKX(Network):
         return (
             f"LINKX({self.in_channels}, {self.hidden_channels}, num_layers={self.num_layers}, "
             f"out_channels={self.out_channels}, num_nodes={self.num_nodes})"
-        )
-
-
-def check_rows(x: Tensor, num_nodes: int, name: str) -> None:
-    """Refuse another graph than the one that a network was built for, or a part of it."""
-    if x.shape[0] != num_nodes:
-        raise ValueError(
-            f"`x` must have {num_nodes} rows, the nodes of the one graph that this {name} knows: "
-            f"it cannot be used on another graph or a part of one; got {x.shape[0]}"
         )
