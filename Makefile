@@ -1,6 +1,6 @@
 # Three commands do everything on a machine that has Python and make:
 #   make demo   creates .venv, installs the package and trains CSNN, GCN and MLP on minesweeper
-#   make test   creates .venv, installs the development tools, then lint, types and all tests
+#   make test   creates .venv, installs the development tools, then lint, types and tests
 #   make docs   builds the documentation, its tutorials run: docs/_build/html/index.html
 
 PYTHON ?= python3
@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint types unit format docs clean
+.PHONY: demo test lint types unit thorough format docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/02_minesweeper.py
@@ -27,10 +27,15 @@ types: $(VENV)/installed-dev
 # Set COOPSHEAF_DATA to a folder of published files to run the tests that need them; -rs says why a
 # test was skipped. Two processes with one thread each finish sooner than one process with two threads.
 unit: $(VENV)/installed-dev $(VENV)/installed-kernels
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -rs
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -rs -m "not thorough"
 	if $(BIN)/python -c "import coopsheaf_kernels" 2>/dev/null; then \
-		OMP_NUM_THREADS=1 COOPSHEAF_KERNEL=factored $(BIN)/pytest -n 2 --dist worksteal -q \
+		OMP_NUM_THREADS=1 COOPSHEAF_KERNEL=factored $(BIN)/pytest -n 2 --dist worksteal -q -m "not thorough" \
 			tests/nn tests/sheaves/kernels/test_factored.py tests/models/test_csnn.py; fi
+
+# Tests that take long and find little that the others do not: compilers, every network in every form
+# of export, services of others. Continuous integration runs them after `make test`.
+thorough: $(VENV)/installed-dev $(VENV)/installed-kernels
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -rs -m thorough
 
 # Everything anew: what a tutorial prints depends on the code, not on the page alone.
 docs: $(VENV)/installed-dev

@@ -124,6 +124,7 @@ def test_every_kind_is_tried() -> None:
         assert {options.get(name, "exp") for options in KINDS} == set(known)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", KINDS, ids=lambda options: "-".join(map(str, options.values())))
 def test_csnn_of_every_kind_as_onnx_and_as_a_program(
     options: dict[str, Any], tmp_path: Path
@@ -155,6 +156,7 @@ def test_every_network_as_a_program(name: str) -> None:
 AS_ONNX = ("mlp", "gcn-plain", "gat-plain", "gat-sep", "gt", "nsd-diag", "snn", "bunn", "cognn")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", AS_ONNX)
 def test_networks_of_every_family_as_onnx(name: str, tmp_path: Path) -> None:
     torch.manual_seed(0)
@@ -181,6 +183,7 @@ def test_what_is_written_out_for_onnx_is_exact(d: int) -> None:
     assert (_matrix_exp(skew) - torch.linalg.matrix_exp(skew)).abs().max() < 1e-13
 
 
+@pytest.mark.thorough
 def test_what_onnx_does_not_have_is_said_in_one_line(tmp_path: Path) -> None:
     model = make_model("nsd-general", F_IN, OUT, **SMALL["nsd-general"][0])
     with pytest.raises(ValueError, match=r"nsd-general with these settings cannot become ONNX: it has no aten.*eigh.*; export a .pt2 instead"):  # fmt: skip
@@ -264,6 +267,7 @@ def test_a_program_runs_where_the_library_is_not_installed(tmp_path: Path) -> No
         check(lambda *_, got=got: got, model, *inputs)
 
 
+@pytest.mark.thorough
 def test_a_regression_is_in_the_units_of_its_targets(tmp_path: Path) -> None:
     data = node_dataset(task="regression")
     data = replace(data, y=1000 + 50 * data.y)

@@ -99,6 +99,7 @@ def test_mistakes() -> None:
         explain_node(csnn(), X, EDGES, NODE).columns.part("mine")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("words", [False, True], ids=["number", "category"])
 @pytest.mark.parametrize("at", ["own", "neighbours"])
 def test_a_planted_column_is_found_first(at: str, words: bool) -> None:

@@ -26,11 +26,12 @@ def fuzzer(tmp_path_factory: pytest.TempPathFactory) -> fuzz.Fuzzer:
     return fuzz.Fuzzer(work / "work", seed=7, every=0, keep=work / "kept")
 
 
-def test_nothing_but_errors_of_one_line(tmp_path: Path) -> None:
-    """As many cases as fit into a minute, always the same ones first; all of them have been run."""
+@pytest.mark.parametrize("seconds", [10, pytest.param(60, marks=pytest.mark.thorough)])
+def test_nothing_but_errors_of_one_line(seconds: int, tmp_path: Path) -> None:
+    """As many cases as fit into the time, always the same ones first; all of them have been run."""
     words = (
         "--seconds",
-        60,
+        seconds,
         "--cases",
         6000,
         "--every",

@@ -29,6 +29,7 @@ def torchrun(folder: Path, *words: object) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.thorough
 def test_two_processes_stop_resume_and_record_once(tmp_path: Path) -> None:
     nodes, edges = write_tables(tmp_path, n=120)
     words = (

@@ -267,6 +267,7 @@ def test_parameters_are_saved_loaded_and_drawn_anew(name: str, tmp_path: Path) -
     assert any(not torch.equal(before[key], value) for key, value in model.named_parameters())
 
 
+@pytest.mark.thorough
 @EACH_NETWORK
 def test_it_compiles_in_one_piece(name: str) -> None:
     torch.compiler.reset()
@@ -277,6 +278,7 @@ def test_it_compiles_in_one_piece(name: str) -> None:
     compiled(x, graph).sum().backward()
 
 
+@pytest.mark.thorough
 @EACH_NETWORK
 def test_it_is_compiled_at_most_twice_for_graphs_of_all_sizes(name: str) -> None:
     """The second size makes sizes variables; no further one may compile again."""

@@ -200,6 +200,7 @@ def test_compiles_in_one_graph(learner: str, semantics: str, prepared: bool) -> 
         assert_close(b, a, rtol=0, atol=1e-10)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(
     not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="inductor needs a C++ compiler"
 )

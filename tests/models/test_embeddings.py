@@ -124,6 +124,7 @@ def test_an_unknown_way_to_jump_is_named() -> None:
         build("csnn", jk="mean")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("jk", ["cat", "max"])
 def test_it_compiles_with_all_layers(jk: str) -> None:
     torch.compiler.reset()

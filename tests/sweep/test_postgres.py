@@ -107,6 +107,7 @@ def test_the_password_is_not_shown(server: str, tmp_path: Path) -> None:
             assert b"secret" not in path.read_bytes()
 
 
+@pytest.mark.thorough
 @needs_real_data
 def test_no_trial_is_lost_when_a_process_is_killed(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)

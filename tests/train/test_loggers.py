@@ -132,6 +132,7 @@ def run_elsewhere(kind: str, out: Path, **environment: str) -> None:
     assert "HISTORY 3" in done.stdout
 
 
+@pytest.mark.thorough
 def test_wandb_offline(tmp_path: Path) -> None:
     pytest.importorskip("wandb")
     run_elsewhere("wandb", tmp_path / "run", WANDB_MODE="offline", WANDB_SILENT="true")
@@ -141,6 +142,7 @@ def test_wandb_offline(tmp_path: Path) -> None:
     assert all(list(path.glob("*.wandb")) for path in runs)
 
 
+@pytest.mark.thorough
 def test_mlflow(tmp_path: Path) -> None:
     pytest.importorskip("mlflow")
     address = f"sqlite:///{tmp_path / 'mlflow.db'}"
