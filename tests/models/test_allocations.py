@@ -1,0 +1,53 @@
+"""No network makes anything of the size edges × width, forward or backward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from allocations import LargestTensor
+from graphs import randn
+
+from coopsheaf import Graph
+from coopsheaf.models.registry import MODELS
+
+N, WIDTH, F_IN = 48, 32, 6
+
+# Small settings where the defaults would make something else large.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "bunn": {"hidden_channels": WIDTH, "num_bundles": 2, "phi_layers": 1},
+    "gprgnn-lab": {"hidden_channels": WIDTH, "num_hops": 3},
+    "h2gcn": {"hidden_channels": WIDTH, "num_layers": 1},
+    "h2gcn-linkx": {"hidden_channels": WIDTH, "num_layers": 1},
+    "fsgnn": {"hidden_channels": WIDTH, "num_layers": 2},
+}
+
+# PyG's own layers, on the trees of NeighborsMatch, which have an edge per node.
+MESSAGES = ("gin", "ggnn", "gat-match")
+
+
+def complete(n: int) -> Graph:
+    """Every node hears all others: far more edges than nodes."""
+    pairs = torch.cartesian_prod(torch.arange(n), torch.arange(n)).T
+    return Graph(pairs[:, pairs[0] != pairs[1]], n)
+
+
+# Sheaf networks have tests of their own: what belongs to an edge there is a block.
+EACH = [name for name in MODELS if MODELS[name].kinship is None and name not in MESSAGES]
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_a_step_has_no_message_per_edge(name: str) -> None:
+    graph = complete(N)
+    settings = SETTINGS.get(name, {"hidden_channels": WIDTH, "num_layers": 2})
+    torch.manual_seed(0)
+    model = MODELS[name].settings(**settings).build(F_IN, 3, graph_level=False, num_nodes=N)
+    model.train()
+    x = randn(N, F_IN, seed=1).float()
+    with torch.no_grad():
+        model(x, graph)  # what is made once per graph
+    with LargestTensor() as seen:
+        out = model(x, graph)
+        out.square().sum().backward()
+    assert seen.numel < graph.num_edges * WIDTH, seen.where
