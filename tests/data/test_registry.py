@@ -129,7 +129,8 @@ CLASS_COUNTS = {
 
 
 def test_every_promised_name_is_there() -> None:
-    assert list(DATASETS) == [*NAMES, "minesweeper-generated"]
+    shares = [f"directed-communities-{percent}" for percent in (0, 25, 50, 75, 100)]
+    assert list(DATASETS) == [*NAMES, "minesweeper-generated", *shares]
     assert set(COUNTS) == set(REAL)
 
 

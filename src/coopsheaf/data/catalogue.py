@@ -9,6 +9,7 @@ from pathlib import Path
 
 from coopsheaf.data import known_files as known
 from coopsheaf.data.dataset import NodeDataset, Processing
+from coopsheaf.data.directed_communities import told_by_direction
 from coopsheaf.data.fb100 import read_fb100
 from coopsheaf.data.files import RemoteFile
 from coopsheaf.data.geom_gcn import read_geom_gcn
@@ -320,6 +321,16 @@ _INFOS = (
         (), _no_files, "binary", "auroc",
         Published(10_000, 39_402, 7, 2, 10, (5_000, 2_500, 2_500), self_loops=0),
         UNDIRECTED, "MIT", "generated here", generate=minesweeper,
+    ),
+    *(
+        DatasetInfo(
+            f"directed-communities-{percent}",
+            f"generated: the direction of {percent} % of arcs tells the class, of others homophily",
+            (), _no_files, "binary", "accuracy",
+            Published(1_000, 8_000, 16, 2, 10, (600, 200, 200), None, (500, 500), 0),
+            STORED, "MIT", "generated here", generate=partial(told_by_direction, percent),
+        )
+        for percent in (0, 25, 50, 75, 100)
     ),
 )  # fmt: skip
 
