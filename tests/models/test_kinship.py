@@ -19,6 +19,8 @@ from coopsheaf.models.network import Network
 from coopsheaf.models.registry import MODELS
 from coopsheaf.sheaves.operator import Operator
 from coopsheaf.zoo.bunn.network import BuNN
+from coopsheaf.zoo.copresheaf.network import Copresheaf
+from coopsheaf.zoo.platonov.attention import edge_scores, edge_softmax
 
 SYSTEMS = sheaf_systems()
 EACH_SYSTEM = pytest.mark.parametrize("name", SYSTEMS)
@@ -42,10 +44,26 @@ def bundle_matrix(model: Network, x: Tensor, graph: Graph) -> Tensor:
     return (maps.mT @ heard).reshape(n * bundles * d, -1)
 
 
+def carried_matrix(model: Network, x: Tensor, graph: Graph) -> Tensor:
+    """What the first head of copresheaf attention carries, with maps that have left the identity."""
+    assert isinstance(model, Copresheaf)
+    conv, features = model.convs[0], torch.nn.functional.gelu(model.encoder(x))
+    query, key = (
+        linear(features).unflatten(1, (conv.num_heads, -1)) for linear in (conv.query, conv.key)
+    )
+    kind, n, p = conv.maps[0], x.shape[0], query.shape[2]
+    torch.nn.init.normal_(kind.lin.weight)
+    share = edge_softmax(edge_scores(query, key, graph) / p**0.5, graph)[:, 0]
+    units = torch.eye(n * p).double().view(n, p, n * p)
+    maps = kind(query[:, 0], key[:, 0], graph)
+    return kind.carry(maps, share, units, graph).reshape(n * p, n * p)
+
+
 # Networks whose layers call no Operator. A function gets the network, x and the graph, and gives
 # the matrix of the first layer, n·k rows for stalks of dimension k.
 WITHOUT_OPERATOR: dict[type[Network], Callable[[Any, Tensor, Graph], Tensor]] = {
-    BuNN: bundle_matrix
+    BuNN: bundle_matrix,
+    Copresheaf: carried_matrix,
 }
 
 
