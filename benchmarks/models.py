@@ -7,25 +7,27 @@ generated graph of the size of minesweeper or tolokers, in a process of its own:
 
 With one thread processor time is counted, so that other programs on the machine hardly matter.
 ``README.md`` beside this file has the results. ``--table FILE`` prints the table of an earlier run,
-in the form of the runtime table of the paper.
+in the form of the runtime table of the paper; ``--document docs/models.md`` writes it there, too.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import statistics
 import time
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
+from shared import call_in
 from train_step import (
     MB,
     SEED,
     SETTINGS,
-    in_fresh_process,
     positive,
     read_json_lines,
     report,
@@ -34,11 +36,17 @@ from train_step import (
 
 from coopsheaf.memory import peak_bytes
 from coopsheaf.models.registry import MODELS
+from coopsheaf.report.tables import NOTHING
+from coopsheaf.report.text import markdown_table
 from coopsheaf.train.recipes import recipe_for
 from coopsheaf.train.task import Task
+from lab.documents import fill_files
 from lab.published import PAPER
 
 GRAPHS = ("minesweeper", "tolokers")
+PLACE = "model-costs"  # in docs/models.md
+# What a process has loaded before it is forked: to import takes longer than to measure.
+LOADED = ["models", "coopsheaf.models.csnn", "coopsheaf.zoo.plain.network", "coopsheaf.train.task"]
 
 
 def measure_model(name: str, dataset: str, threads: int, repeats: int) -> dict[str, Any]:
@@ -104,6 +112,25 @@ def format_table(records: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def document_table(records: list[dict[str, Any]]) -> str:
+    """The same for the page of models: multiples of CSNN's step and memory, and what is refused."""
+    by_place = {(r["model"], r["graph"]): r for r in records if r["threads"] == 1}
+    lines = []
+    for name in dict.fromkeys(r["model"] for r in records):
+        graph = "any" if MODELS[name].inductive else "one graph"
+        cells = [_share(by_place, name, g, key) for g in GRAPHS for key in ("step_s", "peak_mb")]
+        lines.append((f"`{name}`", graph, *cells))
+    columns = [f"{what}, {g}" for g in GRAPHS for what in ("step", "memory")]
+    return markdown_table(" | ".join(["name", "used on", *columns]), lines, "llrrrr")
+
+
+def _share(by_place: dict[tuple[str, str], Any], name: str, graph: str, key: str) -> str:
+    found, base = by_place.get((name, graph)), by_place.get(("csnn", graph))
+    if found is None or base is None:
+        return NOTHING
+    return "refused" if "refused" in found else f"{found[key] / base[key]:.2f} ×"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
@@ -113,16 +140,24 @@ def main() -> None:
     add("--repeats", type=positive, default=3, help="timed steps per model; default: 3")
     add("--json", type=Path, metavar="FILE", help="write the results as JSON Lines")
     add("--table", type=Path, metavar="FILE", help="only print the table of an earlier run")
+    add("--document", type=Path, metavar="FILE", help="with --table: write it into this document")
     args = parser.parse_args()
     if args.table is not None:
-        print(format_table(read_json_lines(args.table)))
+        records = read_json_lines(args.table)
+        print(format_table(records))
+        if args.document is not None:
+            fill_files([args.document], {PLACE: document_table(records)})
         return
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(LOADED)
     records = []
     for graph in args.graphs:
         for threads in args.threads:
             for name in dict.fromkeys(["csnn", *args.models]):
                 report(f"{graph}, {threads} thread(s): {name} ...")
-                records.append(in_fresh_process(measure_model, name, graph, threads, args.repeats))
+                with ProcessPoolExecutor(1, mp_context=context) as pool:
+                    measured = call_in(pool, measure_model, name, graph, threads, args.repeats)
+                records.append(measured)
                 report(f"    {json.dumps(records[-1])}")
                 if args.json is not None:
                     write_json_lines(args.json, records)  # a run cut short is not lost

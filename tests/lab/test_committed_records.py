@@ -10,7 +10,12 @@ from coopsheaf.train.recipe import recipe_from_mapping
 from coopsheaf.train.records import read_records
 
 ROOT = Path(__file__).parents[2]
-FILES = sorted((ROOT / "results").glob("*.jsonl")) + sorted((ROOT / "results/sweeps").rglob("*.jsonl"))  # fmt: skip
+RESULTS = ROOT / "results"
+FILES = [
+    *sorted(RESULTS.glob("*.jsonl")),
+    *sorted((RESULTS / "investigations").glob("*.jsonl")),
+    *sorted((RESULTS / "sweeps").rglob("*.jsonl")),
+]
 
 
 def test_there_are_records() -> None:
