@@ -11,7 +11,13 @@ from graphs import ODD_GRAPHS, path, randn
 from models.test_all import EACH_LAYERED, EDGES, F_IN, N
 from torch import Tensor
 
-from coopsheaf.analysis import compare_energy, energy_by_layer, feature_energy, layer_features
+from coopsheaf.analysis import (
+    compare_energy,
+    energy_by_layer,
+    feature_energy,
+    layer_features,
+    rayleigh_by_layer,
+)
 from coopsheaf.analysis.energy import EnergyProfile
 
 
@@ -120,3 +126,50 @@ def test_bad_input_is_named() -> None:
         feature_energy(randn(3, 1), path(3), "no")
     with pytest.raises(ValueError, match="`edge_index` must"):
         feature_energy(randn(2, 1), path(3))
+
+
+# ---- Rayleigh quotients
+
+
+def test_rayleigh_quotients_are_those_of_dense_matrices() -> None:
+    model = build("nsd-general").requires_grad_(False)
+    x = randn(N, F_IN)
+    found = rayleigh_by_layer(model, x, EDGES)
+    constant = build("nsd-identity").convs[0].laplacian(randn(N, 3, 4), EDGES).to_dense()
+    states = layer_features(model, x, EDGES)
+    for t, conv in enumerate(model.convs):
+        state = states[t].view(N, 3, 4)
+        y = (conv.left.weight @ state @ conv.right.weight.T).flatten(0, 1)  # (n·d, h)
+        own = conv.laplacian(state, EDGES).to_dense()
+        for matrix, got in ((own, found.sheaf[t]), (constant, found.identity[t])):
+            want = torch.trace(y.T @ matrix @ y) / torch.trace(y.T @ y)
+            assert float(got) == pytest.approx(float(want), rel=1e-10)
+        assert 0 <= found.sheaf[t] < 2
+
+
+@pytest.mark.parametrize("name", ["isn", "nsd-identity"])
+def test_of_identities_both_quotients_are_one(name: str) -> None:
+    found = rayleigh_by_layer(build(name), randn(N, F_IN), EDGES)
+    assert found.sheaf.shape == (2,)
+    torch.testing.assert_close(found.sheaf, found.identity, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["conn-nsd", "quiver-nsd", "dsnn"])
+def test_relatives_have_quotients(name: str) -> None:
+    found = rayleigh_by_layer(build(name), randn(N, F_IN), EDGES)
+    assert found.sheaf.shape == found.identity.shape == (2,)
+    assert (found.sheaf >= 0).all()
+
+
+def test_a_root_of_the_laplacian_has_the_quotient_of_its_square() -> None:
+    """Nonlinear diffusion has δR for an operator: with φ = id it is Neural Sheaf Diffusion."""
+    linear, bent = build("nsd-orthogonal"), build("nlsd", phi="identity")
+    bent.load_state_dict(linear.state_dict())
+    x = randn(N, F_IN)
+    one, other = (rayleigh_by_layer(model, x, EDGES) for model in (linear, bent))
+    torch.testing.assert_close(one.sheaf, other.sheaf, rtol=0, atol=1e-12)
+
+
+def test_networks_without_such_layers_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"`model` must be Neural Sheaf Diffusion .* got CSNN"):
+        rayleigh_by_layer(csnn(), randn(N, F_IN), EDGES)

@@ -143,7 +143,7 @@ def test_a_layer_reaches_as_far_as_is_said(name: str, monkeypatch: pytest.Monkey
     reach = info.kinship.count_hops(settings)
     if info.kinship.hops == "num_steps":  # an operator of one hop, several times
         reach = 1
-    matrix = first_matrix(build(name), randn(13, F_IN), graph, monkeypatch)
+    matrix = first_matrix(build(name, 13), randn(13, F_IN), graph, monkeypatch)
     k = matrix.shape[0] // 13
     size = matrix.view(13, k, 13, k).abs().amax(dim=(1, 3))
     distance = hop_distances(graph, list(range(13)))

@@ -33,7 +33,7 @@ from coopsheaf.train.recipe import Recipe, default_recipe
 from coopsheaf.train.recipes import recipe_for
 
 GRIDS = sorted(path.stem for path in (Path(__file__).parents[2] / "src").rglob("grids/*.toml"))
-assert len(GRIDS) == 28
+assert len(GRIDS) == 33
 
 
 def first(name: str, item: Choice | Range) -> Any:

@@ -15,7 +15,7 @@ Nothing here trains. The names below are loaded when they are first used.
   :func:`column_importance`; for PyG's ``Explainer``: :class:`AttributionExplainer`;
 * routing: :func:`route`, :func:`apply_route`, :func:`route_jacobian`, :func:`verify_route`;
 * over-smoothing: :func:`layer_features`, :func:`feature_energy`, :func:`energy_by_layer`,
-  :func:`compare_energy`;
+  :func:`compare_energy`, :func:`rayleigh_by_layer`;
 * spectra of what the layers do: :func:`layer_spectra`.
 
 :mod:`coopsheaf.figures` draws what is found here.
@@ -48,9 +48,11 @@ if TYPE_CHECKING:
     from coopsheaf.analysis.channels import silenced as silenced
     from coopsheaf.analysis.columns import Columns as Columns
     from coopsheaf.analysis.energy import EnergyProfile as EnergyProfile
+    from coopsheaf.analysis.energy import RayleighProfile as RayleighProfile
     from coopsheaf.analysis.energy import compare_energy as compare_energy
     from coopsheaf.analysis.energy import energy_by_layer as energy_by_layer
     from coopsheaf.analysis.energy import feature_energy as feature_energy
+    from coopsheaf.analysis.energy import rayleigh_by_layer as rayleigh_by_layer
     from coopsheaf.analysis.explain import Explanation as Explanation
     from coopsheaf.analysis.explain import explain_node as explain_node
     from coopsheaf.analysis.explain_check import ExplanationCheck as ExplanationCheck

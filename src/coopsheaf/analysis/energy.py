@@ -8,6 +8,10 @@ over the edges of the underlying undirected graph: each pair of neighbours count
 way and however often it is listed, and loops do not count. It is zero where neighbours agree. The
 *relative* energy :math:`E(X) / \|X\|^2` is free of the size of the features and lies in [0, 2];
 it is what has to be looked at when layers shrink or amplify.
+
+With the Laplacian that a layer has learned in place of that of the graph it is the *Rayleigh
+quotient* of what the layer diffuses (Hernandez Caralt et al., 2026): if it is no smaller than that
+of the graph, the learned maps do not agree better with the features than identities do.
 """
 
 from __future__ import annotations
@@ -19,12 +23,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from coopsheaf.analysis.probing import layer_features
+from coopsheaf.analysis.probing import evaluating, layer_features
 from coopsheaf.models.network import Network
 from coopsheaf.sheaves.graph import Graph, as_graph
 from coopsheaf.sheaves.sheaf import Sheaf
 from coopsheaf.sheaves.spectral import dirichlet_energy
 from coopsheaf.tensor_checks import check_floating
+from coopsheaf.zoo.nsd.network import NSD
 
 
 @dataclass(frozen=True)
@@ -123,6 +128,69 @@ def compare_energy(
     """:func:`energy_by_layer` of several models, with the same options."""
     graph = as_graph(edge_index, x.shape[0])
     return {name: energy_by_layer(model, x, graph, **options) for name, model in models.items()}
+
+
+@dataclass(frozen=True)
+class RayleighProfile:
+    r"""Rayleigh quotients :math:`\langle Y, \Delta Y \rangle / \|Y\|^2` of what T layers diffuse.
+
+    Args:
+        sheaf: ``(T,)``, with the Laplacian of the layer.
+        identity: ``(T,)``, with identities for maps: the relative energy on the graph.
+    """
+
+    sheaf: Tensor
+    identity: Tensor
+
+
+@torch.no_grad()
+def rayleigh_by_layer(
+    model: Network, x: Tensor, edge_index: Tensor | Graph, **inputs: Any
+) -> RayleighProfile:
+    r"""How much neighbours disagree by the maps of each layer, beside what they would by none.
+
+    Looked at is :math:`Y = (I_n \otimes W_1) X W_2`, which the Laplacian of the layer is applied
+    to, without dropout. The identity is that of the graph without weights, as in
+    :func:`feature_energy`.
+
+    Args:
+        model: Neural Sheaf Diffusion (``nsd-*``, ``isn``) or a relative whose layers have its form.
+        x: ``(n, in_channels)``.
+        edge_index: ``(2, m)``, or a :class:`~coopsheaf.Graph`.
+        inputs: ``batch``, ``batch_size`` or ``edge_weight``, as the network takes them.
+    """
+    if not isinstance(model, NSD):
+        raise ValueError(
+            "`model` must be Neural Sheaf Diffusion or a relative of it to have Rayleigh "
+            f"quotients; got {type(model).__name__}"
+        )
+    graph, found = as_graph(edge_index, x.shape[0]), []
+    sheaf = graph_sheaf(graph)
+
+    def look(conv: Any, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+        operator, y = named.get("laplacian"), conv.mix(args[0])
+        if operator is None:
+            return
+        image = operator.mv(y)
+        square = operator.domain == operator.codomain  # a root of the Laplacian is not
+        energy = (y * image).sum() if square else image.square().sum()
+        norm = y.double().square().sum()
+        size = norm if norm > 0 else torch.ones_like(norm)
+        found.append(torch.stack([energy.double() / size, _energy(sheaf, y, "augmented") / size]))
+
+    hooks = [conv.register_forward_pre_hook(look, with_kwargs=True) for conv in model.convs]
+    try:
+        with evaluating(model):
+            model(x, graph, **inputs)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if len(found) != model.num_layers:
+        raise ValueError(
+            f"`model` must diffuse with one Laplacian in each of its {model.num_layers} layers to "
+            f"have Rayleigh quotients; {type(model).__name__} has {len(found)}"
+        )
+    return RayleighProfile(*torch.stack(found, dim=1).cpu())
 
 
 def _energy(sheaf: Sheaf, x: Tensor, normalization: str | None) -> Tensor:

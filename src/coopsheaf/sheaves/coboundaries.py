@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.operator import Operator
 from coopsheaf.sheaves.sheaf import Sheaf, check_kind
 
@@ -15,28 +16,33 @@ class Coboundary(Operator):
 
     What it returns has one e×h block per edge, e the dimension of the stalks of edges. Because of
     the root it has no gradient with respect to a weight of exactly 0; the Laplacian has.
+
+    Args:
+        graph: each edge once.
+        maps: ``(m, 2, e, d)``.
+        edge_weight: w, ``(m,)``.
     """
 
-    def __init__(self, sheaf: Sheaf) -> None:
-        self.sheaf = sheaf
-        w = sheaf.edge_weight
-        self.maps = sheaf.maps if w is None else w.sqrt()[:, None, None, None] * sheaf.maps
+    def __init__(self, graph: Graph, maps: Tensor, edge_weight: Tensor | None = None) -> None:
+        self.graph = graph
+        root = None if edge_weight is None else edge_weight.sqrt()[:, None, None, None]
+        self.maps = maps if root is None else root * maps
 
     @property
     def domain(self) -> tuple[int, int]:
-        return self.sheaf.num_nodes, self.sheaf.stalk_dim
+        return self.graph.num_nodes, self.maps.shape[-1]
 
     @property
     def codomain(self) -> tuple[int, int]:
-        return self.sheaf.num_edges, self.sheaf.edge_stalk_dim
+        return self.graph.num_edges, self.maps.shape[-2]
 
     def _mv(self, x: Tensor) -> Tensor:
-        graph = self.sheaf.graph
+        graph = self.graph
         return self.maps[:, 1] @ x[graph.target] - self.maps[:, 0] @ x[graph.source]
 
     def to_dense(self) -> Tensor:
         (n, d), (m, e) = self.domain, self.codomain
-        graph, edges = self.sheaf.graph, torch.arange(m, device=self.maps.device)
+        graph, edges = self.graph, torch.arange(m, device=self.maps.device)
         matrix = self.maps.new_zeros(m, n, e, d)
         matrix = matrix.index_put((edges, graph.target), self.maps[:, 1], accumulate=True)
         matrix = matrix.index_put((edges, graph.source), -self.maps[:, 0], accumulate=True)
@@ -62,7 +68,7 @@ class CoboundaryTranspose(Operator):
         return self.coboundary.domain
 
     def _mv(self, x: Tensor) -> Tensor:
-        graph, maps = self.coboundary.sheaf.graph, self.coboundary.maps
+        graph, maps = self.coboundary.graph, self.coboundary.maps
         out = x.new_zeros(*self.codomain, x.shape[2])
         out = out.index_add(0, graph.target, maps[:, 1].mT @ x)
         return out.index_add(0, graph.source, -(maps[:, 0].mT @ x))
@@ -78,4 +84,4 @@ class CoboundaryTranspose(Operator):
 def coboundary(sheaf: Sheaf) -> Coboundary:
     """The coboundary δ of an undirected sheaf; ``delta.T @ delta`` is its Laplacian."""
     check_kind(sheaf, Sheaf)
-    return Coboundary(sheaf)
+    return Coboundary(sheaf.graph, sheaf.maps, sheaf.edge_weight)

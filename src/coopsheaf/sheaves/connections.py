@@ -69,8 +69,6 @@ def connection_maps(
     check_shape("x", x, "(n, p)", (None, None))
     graph = as_graph(edge_index, x.shape[0])
     check_frame_dim(stalk_dim, x.shape[1])
-    if not torch.compiler.is_compiling() and not bool(x.detach().isfinite().all()):
-        raise ValueError("`x` must be finite for local PCA; got infinite or undefined features")
     maps = _local_transports(x.detach().double(), graph.source, graph.target, batch, stalk_dim)
     return maps.to(x.dtype)
 
@@ -100,15 +98,12 @@ def random_connection(
         dtype: of the maps; PyTorch's default if not given.
     """
     graph = as_graph(edge_index, num_nodes)
-    d = check_int("stalk_dim", stalk_dim, minimum=1)
-    pairs = Pairs(graph.source.cpu(), graph.target.cpu())
-    if features is None:
-        draw = torch.Generator().manual_seed(seed)
-        maps = KINDS["orthogonal"]((len(pairs), d, d), draw, torch.float64)
-    else:
-        check_frame_dim(d, features)
-        maps = align(RandomFrames(features, d, graph.num_nodes, seed), pairs)
-    return pairs.at_edges(maps).to(graph.device, dtype or torch.get_default_dtype())
+    check_int("stalk_dim", stalk_dim, minimum=1)
+    if features is not None:
+        check_frame_dim(stalk_dim, features)
+    ends = graph.source, graph.target
+    maps = _random_transports(*ends, graph.num_nodes, stalk_dim, features, seed)
+    return maps.to(dtype or torch.get_default_dtype())
 
 
 def connection_sheaf(edge_index: Tensor | Graph, transports: Tensor) -> Sheaf:
@@ -347,6 +342,8 @@ def align(frames: Frames, pairs: Pairs) -> Tensor:
     """For every pair (u, v), u < v, the orthogonal matrix O_uv nearest to O_uᵀ O_v."""
     p, d = frames.features, frames.stalk_dim
     maps = torch.empty(len(pairs), d, d, dtype=torch.float64)
+    if len(pairs) == 0:
+        return maps
     used = torch.unique(torch.cat([pairs.low, pairs.high]))
     low, high = torch.searchsorted(used, pairs.low), torch.searchsorted(used, pairs.high)
     size = max(1, FRAME_NUMBERS // (2 * p * d))  # two parts are there at once
@@ -381,11 +378,38 @@ def nearest_orthogonal(matrices: Tensor) -> Tensor:
     return u @ a @ b @ vh
 
 
+@torch.library.custom_op("coopsheaf::random_transports", mutates_args=())
+def _random_transports(
+    source: Tensor,
+    target: Tensor,
+    num_nodes: int,
+    stalk_dim: int,
+    features: int | None,
+    seed: int,
+) -> Tensor:
+    pairs = Pairs(source.cpu(), target.cpu())
+    if features is None:
+        draw, shape = torch.Generator().manual_seed(seed), (len(pairs), stalk_dim, stalk_dim)
+        maps = KINDS["orthogonal"](shape, draw, torch.float64)
+    else:
+        maps = align(RandomFrames(features, stalk_dim, num_nodes, seed), pairs)
+    return pairs.at_edges(maps).to(source.device)
+
+
+@_random_transports.register_fake
+def _(
+    source: Tensor, target: Tensor, num_nodes: int, stalk_dim: int, features: int | None, seed: int
+) -> Tensor:
+    return source.new_empty(source.shape[0], stalk_dim, stalk_dim, dtype=torch.float64)
+
+
 @torch.library.custom_op("coopsheaf::local_transports", mutates_args=())
 def _local_transports(
     x: Tensor, source: Tensor, target: Tensor, batch: Tensor | None, stalk_dim: int
 ) -> Tensor:
     """One opaque step for compilers: its loops follow the degrees of nodes."""
+    if not bool(x.isfinite().all()):
+        raise ValueError("`x` must be finite for local PCA; got infinite or undefined features")
     pairs = Pairs(source.cpu(), target.cpu())
     groups = None if batch is None else batch.cpu()
     maps = align(LocalFrames(x.cpu(), pairs, stalk_dim, groups), pairs)

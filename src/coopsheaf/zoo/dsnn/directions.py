@@ -29,10 +29,15 @@ def directions(graph: Graph) -> Directions:
     so that compilers can follow.
     """
     return Directions(
-        graph.remember("both ways", _both_ways),
+        both_ways(graph),
         graph.remember("charges", _charges),
         graph.remember("arcs of a pair", _counts),
     )
+
+
+def both_ways(graph: Graph) -> Graph:
+    """2m edges: every arc, then every arc turned round."""
+    return graph.remember("both ways", _both_ways)
 
 
 def _both_ways(graph: Graph) -> Graph:

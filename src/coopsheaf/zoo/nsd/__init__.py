@@ -31,12 +31,14 @@ _NO_LEARNER = {
 _NO_BUNDLE = {"orthogonal": "householder", "learn_weights": None}
 
 
-def _info(name: str, description: str, maps: str, cost: str, **options: Any) -> ModelInfo:
+def _info(
+    name: str, description: str, maps: str, cost: str, paper: str = _PAPER, **options: Any
+) -> ModelInfo:
     return ModelInfo(
         name,
         "coopsheaf.zoo.nsd.network:NSD",
         description,
-        _PAPER,
+        paper,
         directed=False,
         edge_weight=True,
         kinship=Kinship(
@@ -91,6 +93,15 @@ INFOS = (
         "c·d",
         fixed={"maps": "orthogonal", "learn_weights": False},
         train_maps=False,
+    ),
+    _info(
+        # The same network; its authors' settings are its recipes.
+        "isn",
+        "Identity Sheaf Network: nsd-identity with settings of its own",
+        "identities",
+        "c",
+        "Hernandez Caralt et al., 2026",
+        fixed={"maps": "identity", **_NO_LEARNER, **_NO_BUNDLE},
     ),
 )
 

@@ -79,8 +79,8 @@ class NSDConv(nn.Module):
             Both are multiplied by (deg + 1)^-1/2 from both sides when ``normalization`` is
             ``"augmented"``, and left as they are otherwise; learned weights do not touch them.
         normalization: ``"augmented"``; ``None``: :math:`\Delta = L`; or ``"degree"``: in place of
-            D + I stands the number deg + 1 (diagonal maps) or d·deg + 1 (general maps). With
-            general maps that does not bound the spectrum by 2.
+            D + I stands the number deg + 1 (diagonal maps) or d·deg + 1 (general maps and
+            identities). With general maps that does not bound the spectrum by 2.
         left_weights: learn :math:`W_1`, ``(total_dim, total_dim)``.
         right_weights: learn :math:`W_2`, ``(h, h)``.
         learn_maps: ``False`` for a layer that diffuses on the sheaf of another one:

@@ -185,8 +185,15 @@ class EdgeMaps(ABC):
         normalization: str | None,
     ) -> Operator:
         """R A R of an operator A, with the R of a Laplacian that has this block diagonal."""
+        outer = self.root(degree, graph, weight, normalization)
+        return operator if outer is None else Product(outer, Product(operator, outer))
+
+    def root(
+        self, degree: Tensor, graph: Graph, weight: Tensor | None, normalization: str | None
+    ) -> BlockDiagonal | None:
+        """R, what a Laplacian with this block diagonal is multiplied with on both sides."""
         if self.check_normalization(normalization) is None:
-            return operator
+            return None
         if normalization == "degree":
             count = weighted_degree(graph, weight).to(degree.dtype)
             root = (self.degree_factor() * count + 1).rsqrt()
@@ -194,8 +201,7 @@ class EdgeMaps(ABC):
             root = inverse_sqrt(degree + torch.eye(self.stalk_dim).to(degree))
         else:
             root = (degree + 1).rsqrt()
-        outer = BlockDiagonal(root, self.stalk_dim if root.dim() == 1 else None)
-        return Product(outer, Product(operator, outer))
+        return BlockDiagonal(root, self.stalk_dim if root.dim() == 1 else None)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.stalk_dim})"
@@ -312,6 +318,9 @@ class IdentityMaps(EdgeMaps):
         diagonal: Tensor,
     ) -> Operator:
         return GraphOperator(graph, diagonal, weight, self.stalk_dim)
+
+    def degree_factor(self) -> int:
+        return self.stalk_dim  # as general maps have it, which may be the identity
 
 
 MAPS: dict[str, type[EdgeMaps]] = {
