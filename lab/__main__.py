@@ -48,6 +48,10 @@ def _find(command: Any) -> Callable[[Any], int]:
         from lab.kinship import kinship
 
         return kinship
+    if isinstance(command, args.Defaults):
+        from lab.choosing import defaults
+
+        return defaults
     from lab.squash import commands
 
     return commands.squash if isinstance(command, args.Squash) else commands.noisy_path

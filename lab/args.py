@@ -166,6 +166,36 @@ class Kinship:
     """Write the table between the markers of this Markdown file; the screen by default."""
 
 
+@dataclass(frozen=True)
+class Defaults:
+    """Settings for data that nobody has tuned on: candidates, trained and ranked by validation.
+
+    What is recorded already is skipped.
+    Example: `python -m lab defaults --rounds 3 --document docs/csnn-options.md`.
+    """
+
+    rounds: int = 1
+    """How many splits of every data set, from 0 on."""
+    candidates: tuple[str, ...] = ()
+    """Which settings; all by default."""
+    sets: tuple[str, ...] = ()
+    """Which data sets; all of the development data by default."""
+    held_back: bool = False
+    """Of the data that was set aside instead."""
+    report: bool = False
+    """Only show what is recorded; train nothing."""
+    document: Path | None = None
+    """Write the table between the markers of this Markdown file."""
+    results: Path = Path("results/defaults")
+    """Folder of the records."""
+    work: Path = Path("runs/defaults")
+    """Folder of the runs."""
+    data_dir: Path | None = None
+    """Folder to look for the files of datasets in."""
+    threads: int | None = None
+    """Number of CPU threads."""
+
+
 Command = (
     Annotated[Tables, tyro.conf.subcommand("tables")]
     | Annotated[Squash, tyro.conf.subcommand("squash")]
@@ -174,4 +204,5 @@ Command = (
     | Annotated[Channels, tyro.conf.subcommand("channels")]
     | Annotated[Units, tyro.conf.subcommand("units")]
     | Annotated[Kinship, tyro.conf.subcommand("kinship")]
+    | Annotated[Defaults, tyro.conf.subcommand("defaults")]
 )

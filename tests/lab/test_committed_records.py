@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
 FILES = [
     *sorted(RESULTS.glob("*.jsonl")),
+    *sorted((RESULTS / "defaults").glob("*.jsonl")),
     *sorted((RESULTS / "investigations").glob("*.jsonl")),
     *sorted((RESULTS / "sweeps").rglob("*.jsonl")),
 ]

@@ -12,7 +12,7 @@ from coopsheaf.cli.training import set_threads
 from coopsheaf.compare.comparison import Comparison
 from coopsheaf.compare.contestants import Contestant
 from coopsheaf.compare.data import Division, named_folds, table_folds
-from coopsheaf.compare.folds import Folds
+from coopsheaf.compare.folds import Dataset, Folds
 from coopsheaf.compare.lineup import USUAL, find_contestants
 from coopsheaf.compare.running import Match, Step, check_fits
 from coopsheaf.compare.texts import explanation, head, heading, number, remarks, rows
@@ -33,7 +33,7 @@ def compare(command: args.Compare) -> int:
     folds, data = _read(command, own, settings)
     match = Match(
         folds,
-        _contestants(command, data, settings),
+        _contestants(command, data, settings, folds.dataset),
         trials=command.trials,
         seed=command.seed,
         metric=command.metric,
@@ -63,13 +63,19 @@ def compare(command: args.Compare) -> int:
     return 0
 
 
-def _contestants(command: args.Compare, data: DataConfig, settings: list[str]) -> list[Contestant]:
+def _contestants(
+    command: args.Compare,
+    data: DataConfig,
+    settings: list[str],
+    dataset: Dataset | None = None,
+) -> list[Contestant]:
     return find_contestants(
         command.models or USUAL,
         data,
         settings=settings,
         class_weights=command.class_weights,
         metric=command.metric,
+        dataset=dataset,
     )
 
 

@@ -24,6 +24,7 @@ from coopsheaf.models.registry import MODELS
 from coopsheaf.train import runner
 from coopsheaf.train.beforehand import check_splits
 from coopsheaf.train.data import load_data, whereabouts
+from coopsheaf.train.defaults import suit
 from coopsheaf.train.launch import find_launch
 from coopsheaf.train.recipe import DataConfig, Recipe, default_recipe
 from coopsheaf.train.recipes import load_recipe, recipe_for
@@ -49,6 +50,7 @@ def train(command: args.Train) -> int:
     else:
         dataset = _load(recipe, command.data_dir)
         extra = whereabouts(command.data_dir) | kept_tables(dataset)
+    recipe = choose_recipe(command, own, dataset)
     splits = show.parse_splits(command.splits or "0", dataset.num_splits)
     if command.out is not None and len(splits) > 1:
         raise ValueError("--out takes one run; leave it out, or choose one split")
@@ -170,17 +172,18 @@ def set_threads(threads: int | None) -> None:
         torch.set_num_threads(check_threads(threads))
 
 
-def choose_recipe(command: args.Train, own: bool) -> Recipe:
+def choose_recipe(command: args.Train, own: bool, dataset: AnyDataset | None = None) -> Recipe:
+    """What a command asks for; defaults as they suit the data, if it has been read."""
     if command.recipe is not None:
         if command.model != "csnn":
             raise ValueError("--model and --recipe exclude each other: a recipe names its model")
         recipe = load_recipe(command.recipe)
         data = DataConfig() if own else replace(recipe.data, name=command.dataset or "")
         recipe = replace(recipe, data=data)
-    elif own:
-        recipe = default_recipe(command.model)
     else:
-        recipe = recipe_for(command.model, command.dataset or "")
+        name = command.dataset or ""
+        recipe = default_recipe(command.model) if own else recipe_for(command.model, name)
+        recipe = recipe if dataset is None else suit(recipe, dataset)
     short = {field: getattr(command, field) for field in ("epochs", "seed", "metric", "threshold")}
     given = [f"train.{field}={value}" for field, value in short.items() if value is not None]
     if command.class_weights:

@@ -8,9 +8,11 @@ from dataclasses import replace
 from coopsheaf.checks import did_you_mean
 from coopsheaf.compare.boosted import TREES, TreeContestant
 from coopsheaf.compare.contestants import Contestant
+from coopsheaf.compare.folds import Dataset
 from coopsheaf.compare.networks import NetworkContestant
 from coopsheaf.compare.trees import TreeSettings, load_sklearn
 from coopsheaf.models.registry import MODELS
+from coopsheaf.train.defaults import default_for
 from coopsheaf.train.recipe import DataConfig, default_recipe
 
 USUAL = ("csnn", "gcn-plain", "sage-plain", "mlp", *TREES)
@@ -23,6 +25,7 @@ def find_contestants(
     settings: Sequence[str] = (),
     class_weights: bool = False,
     metric: str | None = None,
+    dataset: Dataset | None = None,
 ) -> list[Contestant]:
     """Contestants by name.
 
@@ -32,6 +35,8 @@ def find_contestants(
         settings: ``section.field=value`` for all networks; what is set is not searched.
         class_weights: weigh classes by their inverse frequency, for all of them.
         metric: what decides and is compared, if not the metric of the data.
+        dataset: the data itself, for settings that follow from it
+            (:func:`~coopsheaf.train.default_for`).
     """
     known = (*MODELS, *TREES)
     if not names:
@@ -59,7 +64,9 @@ def find_contestants(
     for name in names:
         if name in TREES:
             continue
-        recipe = replace(default_recipe(name, data.name), data=data).set(*settings, *more)
+        plain = default_recipe(name, data.name)
+        recipe = plain if dataset is None else default_for(name, dataset, data.name)
+        recipe = replace(recipe, data=data).set(*settings, *more)
         seed = recipe.train.seed
         found.append(NetworkContestant(recipe, fixed))
     trees = TreeSettings(class_weights=class_weights)

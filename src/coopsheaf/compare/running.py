@@ -240,7 +240,12 @@ def compare_models(
         options = table_options(**{"seed": seed, **tables})
         parts, config = table_folds(data, edges, graphs, options, division)[0], DataConfig()
     contestants = find_contestants(
-        tuple(models), config, settings=given, class_weights=class_weights, metric=metric
+        tuple(models),
+        config,
+        settings=given,
+        class_weights=class_weights,
+        metric=metric,
+        dataset=parts.dataset,
     )
     match = Match(parts, contestants, trials=trials, seed=seed, metric=metric)
     check_fits(match.plan, max_fits)

@@ -78,7 +78,8 @@ class GraphEstimator(Parameters, ABC):
             its training (:class:`~coopsheaf.train.TrainConfig`), such as ``lr`` or ``epochs``, and
             of batches as ``batch_kind``, ``batch_size``, ...
             (:class:`~coopsheaf.train.BatchConfig`). What is not given is that of the default
-            recipe (:func:`~coopsheaf.train.default_recipe`). ``get_params()`` lists them.
+            recipe for such data (:func:`~coopsheaf.train.default_for`). ``get_params()`` lists
+            them.
     """
 
     _tasks: ClassVar[tuple[str, ...]]
@@ -144,7 +145,8 @@ class GraphEstimator(Parameters, ABC):
                 f"{type(self).__name__}.fit requires y to be passed, but the target y is None: an "
                 "array of features has no targets of its own"
             )
-        recipe = make_recipe(self.model, self._given(), self.seed, type(self).__name__)
+        asked = self.model, self._given(), self.seed, type(self).__name__
+        make_recipe(*asked)  # what does not fit is said before anything is read
         self.schema_: TableSchema | None = None
         self.notes_: tuple[str, ...] = ()
         extra: dict[str, Any] = {}
@@ -168,6 +170,7 @@ class GraphEstimator(Parameters, ABC):
         if weight is not None:
             dataset = weigh(dataset, weight)
         _warn(self.notes_)
+        recipe = make_recipe(*asked, dataset)
         run, result = run_split(
             recipe, dataset, split, extra=extra, device=self.device, report=report
         )

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coopsheaf.checks import did_you_mean
 from coopsheaf.config import change, field_types
 from coopsheaf.models.registry import MODELS, find_model
 from coopsheaf.train.batches import BatchConfig
 from coopsheaf.train.config import TrainConfig
+from coopsheaf.train.defaults import default_for
 from coopsheaf.train.recipe import Recipe, default_recipe
+
+if TYPE_CHECKING:
+    from coopsheaf.data.links import AnyDataset
 
 # Of whole graphs alone, or decided otherwise: by the estimator's own argument, by torchrun.
 NOT_OF_NODES = {"model": {"pool"}, "train": {"seed", "processes", "batch_size"}, "batch": set()}
@@ -71,17 +75,27 @@ def is_registered(model: object) -> bool:
     return isinstance(model, str) and model in MODELS
 
 
-def make_recipe(model: str, given: Mapping[str, Any], seed: Any, who: str) -> Recipe:
+def make_recipe(
+    model: str,
+    given: Mapping[str, Any],
+    seed: Any,
+    who: str,
+    dataset: AnyDataset | None = None,
+) -> Recipe:
     """The default recipe of a model with what was given; the rest is what it was.
+
+    With a dataset it is that of such data (:func:`~coopsheaf.train.defaults.default_for`).
 
     Raises:
         ValueError: one line that names ``who`` has the setting, its rule and the value.
     """
-    base, places = default_recipe(model), known_settings(model)
+    base = default_recipe(model) if dataset is None else default_for(model, dataset)
+    source = base.source if base != default_recipe(model) else ""
+    places = known_settings(model)
     sections: dict[str, dict[str, Any]] = {"model": {}, "train": {"seed": seed}, "batch": {}}
     for name, value in given.items():
         if name not in places:
             raise ValueError(unknown_setting(name, f"{who} of model {model!r}", list(places)))
         sections[places[name].section][places[name].field] = value
     changed = {key: change(getattr(base, key), sections[key], who) for key in sections}
-    return replace(base, name="estimator", source="", **changed)
+    return replace(base, name="estimator", source=source, **changed)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from coopsheaf.train.batches import BatchConfig as BatchConfig
     from coopsheaf.train.config import TrainConfig as TrainConfig
     from coopsheaf.train.data import run_data as run_data
+    from coopsheaf.train.defaults import default_for as default_for
     from coopsheaf.train.recipe import DataConfig as DataConfig
     from coopsheaf.train.recipe import Recipe as Recipe
     from coopsheaf.train.recipe import default_recipe as default_recipe

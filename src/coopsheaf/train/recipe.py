@@ -13,6 +13,7 @@ from coopsheaf.train.batches import BatchConfig
 from coopsheaf.train.config import AUTO, TrainConfig
 
 CHANGED = ", changed"  # at the end of a recipe's name
+DEFAULT = "default"  # the name of a recipe for data without published settings
 
 
 @dataclass(frozen=True)
@@ -173,4 +174,4 @@ def default_recipe(model_name: str, dataset: str = "") -> Recipe:
         lr=info.default_lr, weight_decay=1e-5, epochs=300, patience=50, eval_every=every
     )
     source = "default of coopsheaf; not tuned"
-    return Recipe(model_name, config, DataConfig(dataset), train, name="default", source=source)
+    return Recipe(model_name, config, DataConfig(dataset), train, name=DEFAULT, source=source)

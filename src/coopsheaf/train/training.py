@@ -11,6 +11,7 @@ from torch_geometric.data import Data
 from coopsheaf.data.links import AnyDataset
 from coopsheaf.data.tables.load import TableData, load_tables
 from coopsheaf.train.data import load_data, whereabouts
+from coopsheaf.train.defaults import suit
 from coopsheaf.train.loop import EpochReport
 from coopsheaf.train.recipe import Recipe, default_recipe
 from coopsheaf.train.recipes import load_recipe, recipe_for
@@ -50,9 +51,8 @@ def train(
         data_dir: a folder to look for a dataset's files in.
         report: called after every epoch.
     """
-    chosen = _choose(data, model, recipe).set(
-        *(f"{name}={spell(value)}" for name, value in (settings or {}).items())
-    )
+    changes = [f"{name}={spell(value)}" for name, value in (settings or {}).items()]
+    given, chosen = data, _choose(data, model, recipe).set(*changes)
     folder = None if data_dir is None else Path(data_dir)
     extra: dict[str, Any] = {}
     dataset: AnyDataset
@@ -64,6 +64,8 @@ def train(
         dataset, extra = data.dataset, data.kept
     else:
         dataset = data
+    if recipe is None:
+        chosen = suit(_choose(given, model, None), dataset).set(*changes)
     run, _ = run_split(
         chosen,
         dataset,
