@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 _ONDA = "Van Looy et al., 2026"
 
 
-def _kinship(maps: str, operator: str, step: str, **facts: Any) -> Kinship:
-    return Kinship("ends of edges", maps, operator=operator, step=step, **facts)
+def _kinship(
+    maps: str, operator: str, step: str, place: str = "ends of edges", **facts: Any
+) -> Kinship:
+    return Kinship(place, maps, operator=operator, step=step, **facts)
 
 
 INFOS = (
@@ -67,6 +69,7 @@ INFOS = (
             "two per arc: any, learned; or orthogonal, or diagonal",
             "R (D − Σ Tᵀ S) R, D = Σ TᵀT",
             "several times V − s A W₁ X W₂ and X + s V; then an MLP",
+            place="arcs",
             normal="no",
             psd="no",
             hops="num_steps",
