@@ -6,7 +6,7 @@ import time
 
 import pytest
 import torch
-from analysis.networks import binary_tree, csnn, ring
+from analysis.networks import binary_tree, csnn, ring, with_known_maps
 from graphs import bidirected, randn
 from models.test_all import EACH_MODEL, EDGES, F_IN, GRAPHS, OUT, N, build
 from torch.testing import assert_close
@@ -27,7 +27,7 @@ NODE = 4
 @EACH_MODEL
 def test_attribution_is_the_change_towards_the_baseline(name: str) -> None:
     """A small step of node j towards the baseline lowers the score by that share of a_j."""
-    model = build(name)
+    model = with_known_maps(build(name), X, EDGES)
     got = explain_node(model, X, EDGES, NODE)
     assert got.value == pytest.approx(float(got.score.of(model(X, EDGES)).detach()), rel=1e-12)
     step = 1e-6

@@ -94,7 +94,7 @@ def undirected(n: int = 40, task: str = "multiclass") -> AnyDataset:
     return replace(data, edge_index=edges)
 
 
-def made_for(name: str, **sizes: int) -> Recipe:
+def made_for(name: str, **sizes: int | str) -> Recipe:
     sizes = {"hidden_channels": 4, "num_layers": 2} | sizes
     return replace(recipe(), model_name=name, model=make_settings(name, **sizes))
 
@@ -143,9 +143,9 @@ def test_no_learner_waits(learner: str, semantics: str) -> None:
     assert waits(settings, node_dataset(), MULTICLASS)[0] == {"_to_copy to the host": 1}
 
 
-ZOO: dict[str, dict[str, int]] = {
+ZOO: dict[str, dict[str, int | str]] = {
     "mlp": {}, "gcn-plain": {}, "gat-plain": {"num_heads": 2}, "sage-plain": {}, "nsd-diag": {}, "nsd-orthogonal": {}, "dsnn": {},
-    "isn": {}, "quiver-nsd": {}, "nlsd": {},
+    "isn": {}, "quiver-nsd": {"maps": "diagonal"}, "nlsd": {},
     "polynsd": {"num_hops": 2}, "nsp": {}, "dnsd": {}, "sheaf-attention": {}, "copresheaf": {"num_heads": 2},
     "snn": {}, "resnet": {}, "gcn": {}, "sage": {}, "gat": {"num_heads": 2}, "gt": {"num_heads": 2},
     "bunn": {"num_bundles": 2}, "cognn": {}, "gin": {}, "ggnn": {},
