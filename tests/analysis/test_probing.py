@@ -36,6 +36,15 @@ def test_the_states_of_csnn_are_those_of_its_equation() -> None:
         torch.testing.assert_close(after.flatten(1), want.flatten(1))
 
 
+def test_blocks_of_csnn_are_read_before_their_norms() -> None:
+    model, x = csnn(num_layers=2, block="prenorm"), randn(N, F_IN)
+    states = layer_features(model, x, EDGES)
+    torch.testing.assert_close(states[0].flatten(1), model.act(model.encoder(x)))
+    conv, graph = model.convs[0], Graph(EDGES, N)
+    step = model.blocks[0](states[0], lambda z: conv(z, graph, None, None))
+    torch.testing.assert_close(states[1], step)
+
+
 def test_a_layer_used_many_times_is_read_many_times() -> None:
     model = build("gcn-match", unroll=True, num_layers=4)
     assert len(model.convs) == 1

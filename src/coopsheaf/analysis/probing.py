@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GCNConv
+from torch_geometric.nn import GATConv, GCNConv
 
 from coopsheaf.models.network import Network
 from coopsheaf.nn.learners import MapLearner
@@ -16,7 +16,7 @@ from coopsheaf.sheaves.graph import Graph
 from coopsheaf.zoo.nsd.edge_maps import EdgeLearner
 
 # What networks call the list of their layers.
-_LISTS = ("convs", "layers", "blocks")
+_LISTS = ("blocks", "convs", "layers")
 
 WRT = {
     "input": "the input features x",
@@ -130,15 +130,16 @@ def layer_features(
 def _layers(model: Network) -> list[nn.Module]:
     """The modules that get to see the features first, one per layer."""
     for part in (model, *model.children()):
-        norms = getattr(part, "norms", None)
-        if hasattr(part, "last_norm") and isinstance(norms, nn.ModuleList):
+        norms, last = getattr(part, "norms", None), getattr(part, "last_norm", None)
+        if isinstance(norms, nn.ModuleList) and len(norms) > 0 and last is not None:
             # Norms that stand before their blocks, outside the residual; a layer may be two blocks.
             return list(norms)[:: len(norms) // int(getattr(model, "num_layers", len(norms)))]
     for name in _LISTS:
         layers = getattr(model, name, None)
         if isinstance(layers, nn.ModuleList) and len(layers) > 0:
-            # Our own product may stand in for a GCNConv, and calls but its linear part.
-            return [layer.lin if isinstance(layer, GCNConv) else layer for layer in layers]
+            # Our own sums may stand in for those of PyG, and call but the linear part of a layer.
+            inner = (GATConv, GCNConv)
+            return [layer.lin if isinstance(layer, inner) else layer for layer in layers]
     raise ValueError(
         f"`model` must have a list of layers ({', '.join(_LISTS)}) to be read layer by layer; "
         f"got {type(model).__name__}"
