@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from coopsheaf.report.rows import ablation, newest, summarise
+from coopsheaf.report.text import markdown_table
 from coopsheaf.train.records import Record
 from lab.published import PAPER
 
@@ -120,3 +121,17 @@ def command(items: Sequence[Item]) -> str:
         return " ".join([*words, f"--splits 0-{item.runs - 1}"])
     loop = " ".join([*words, "--set train.seed=$seed"])
     return f"for seed in $(seq 1 {item.runs}); do {loop}; done"
+
+
+def still_to_run(records: Sequence[Record]) -> str:
+    """What is on the agenda and not recorded in full, with commands."""
+    groups: dict[tuple[str, str, int], list[tuple[Item, int]]] = {}
+    for item, count in remaining(records):
+        groups.setdefault((item.dataset, item.setting, item.runs), []).append((item, count))
+    if not groups:
+        return "Nothing: all of it is recorded.\n"
+    lines = []
+    for (dataset, _, runs), items in groups.items():
+        done = ", ".join(f"{item.model} {count}" for item, count in items)
+        lines.append((dataset, f"{done} (of {runs})", f"`{command([item for item, _ in items])}`"))
+    return markdown_table("dataset | recorded | command", lines, "lll")

@@ -24,7 +24,7 @@ from coopsheaf.report.tables import METRIC_LABELS, NOTHING, layout
 from coopsheaf.report.text import escape_markdown, markdown_table
 from coopsheaf.train.records import Record, find_records
 from lab import heterophily
-from lab.agenda import AGENDA, HETEROPHILY, PENN94, Item, command, remaining
+from lab.agenda import AGENDA, HETEROPHILY, PENN94, still_to_run
 from lab.cells import (
     advantage_cell,
     count_cell,
@@ -123,7 +123,7 @@ def contents(evidence: Evidence) -> dict[str, str]:
         "sweeps": sweep_table(evidence.sweeps),
         "seeds": seed_table(evidence.seeds),
         "runtime": to_markdown(layout(evidence.shown, reference=PAPER, timing=True)[-1:]),
-        "remaining": still_to_run(evidence),
+        "remaining": still_to_run(evidence.records),
         **{f"compare-{name}": each.to_markdown() for name, each in evidence.comparisons.items()},
     }
 
@@ -361,20 +361,6 @@ def answer(question: Question, evidence: Evidence) -> str:
         f"the mean is higher in {higher} of {len(means)} pairs with several splits.\n"
     )
     return markdown_table(head, lines, "lrrrrll") + total
-
-
-def still_to_run(evidence: Evidence) -> str:
-    """What is on the agenda and not recorded in full, with commands."""
-    groups: dict[tuple[str, str, int], list[tuple[Item, int]]] = {}
-    for item, count in remaining(evidence.records):
-        groups.setdefault((item.dataset, item.setting, item.runs), []).append((item, count))
-    if not groups:
-        return "Nothing: all of it is recorded.\n"
-    lines = []
-    for (dataset, _, runs), items in groups.items():
-        done = ", ".join(f"{item.model} {count}" for item, count in items)
-        lines.append((dataset, f"{done} (of {runs})", f"`{command([item for item, _ in items])}`"))
-    return markdown_table("dataset | recorded | command", lines, "lll")
 
 
 def best_rival(row: Row, evidence: Evidence) -> Row | None:
