@@ -91,7 +91,7 @@ def test_settings_are_typed_and_reach_the_run(program: Program) -> None:
         ("train.lr=nan", "`lr` must be finite and not negative; got nan"),
         ("train.epochs=0", "`epochs` must be at least 1; got 0"),
         ("train.seed=9999999999", "`seed` must be below 2**32"),
-        ("train.optimizer=sgd", "`optimizer` must be one of 'adam', 'adamw'; got 'sgd'"),
+        ("train.optimizer=sgb", "`optimizer` must be one of 'adam', 'adamw', 'sgd'; got 'sgb'"),
         ("model.semantics=mine", "`semantics` must be one of 'paper', 'released'"),
         ("model.stalk_dim=0", "`stalk_dim` must be an integer of at least 1; got 0"),
         ("model.act=nothing", "`act` must be an activation or its name"),

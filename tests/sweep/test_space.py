@@ -133,7 +133,7 @@ def test_what_is_set_is_not_searched() -> None:
         ("[model]\nleft_weights = [1, 0]", "left_weights must be true or false; got 1"),
         ("[train]\nlr = [-1.0, 0.1]", "`lr` must be finite and not negative; got -1.0"),
         ("[train]\nlr = [nan, 0.1]", "`lr` must be finite and not negative; got nan"),
-        ("[train]\noptimizer = ['sgd', 'adam']", "`optimizer` must be one of"),
+        ("[train]\noptimizer = ['sgb', 'adam']", "`optimizer` must be one of"),
         ("[train]\nlr = { low = 0.1 }", "a range must have high"),
         ("[train]\nlr = { high = 0.1 }", "a range must have low"),
         ("[train]\nlr = { low = 0.1, high = 0.2, size = 3 }", "unknown key 'size'; a range has low, high, log, step"),

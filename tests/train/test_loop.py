@@ -184,7 +184,7 @@ def test_lower_is_better_for_errors() -> None:
     assert result.scores["val"] == min(row[3] for row in result.history)
 
 
-@pytest.mark.parametrize("options", [{"schedule": "plateau", "plateau_patience": 2}, {"schedule": "cosine", "warmup": 3}, {"optimizer": "adamw", "weight_decay": 0.1}, {"clip": 0.1}, {"precision": "64"}, {"precision": "bf16"}, {"class_weights": True}, {"eval_every": 5}, {"select": "loss"}, {"map_weight_decay": 0.1}, {"stop": "mean", "patience": 3}], ids=str)  # fmt: skip
+@pytest.mark.parametrize("options", [{"schedule": "plateau", "plateau_patience": 2}, {"schedule": "cosine", "warmup": 3}, {"optimizer": "adamw", "weight_decay": 0.1}, {"optimizer": "sgd", "weight_decay": 0.1}, {"clip": 0.1}, {"precision": "64"}, {"precision": "bf16"}, {"class_weights": True}, {"eval_every": 5}, {"select": "loss"}, {"map_weight_decay": 0.1}, {"stop": "mean", "patience": 3}], ids=str)  # fmt: skip
 def test_every_setting_trains_and_resumes_to_the_same_end(options: dict, tmp_path: Path) -> None:
     whole = run_split(recipe(**options), node_dataset(), out=tmp_path / "whole")
     asked = 0

@@ -158,7 +158,7 @@ def test_what_does_not_fit_is_named_with_its_file(tmp_path: Path, text: str, mes
         'recipe = "mine"\n[model]\nname = "csnn"',
         '[[model]]\nname = "csnn"',
         '[recipe]\nname = 3\n[model]\nname = "csnn"',
-        '[model]\nname = "csnn"\n[train]\noptimizer = "sgd"',
+        '[model]\nname = "csnn"\n[train]\noptimizer = "sgb"',
         '[model]\nname = "csnn"\n[train]\nlr = -1.0',
     ],
 )
@@ -276,7 +276,10 @@ def test_set_is_typed(assignment: str, section: str, field: str, value: Any) -> 
         ("recipe.name=x", r"must look like section\.field=value"),
         ("model_name=x", r"must look like section\.field=value"),
         ("train.lr.deep=1", r"'lr' has no settings of its own"),
-        ("train.optimizer=sgd", r"train\.optimizer.*must be one of 'adam', 'adamw'; got 'sgd'"),
+        (
+            "train.optimizer=sgb",
+            r"train\.optimizer.*must be one of 'adam', 'adamw', 'sgd'; got 'sgb'",
+        ),
         ("train.epochs=0", r"train\.epochs.*must be at least 1; got 0"),
         ("train.eval_every=0", r"`eval_every` must be at least 1, or 'auto'; got 0"),
         ("train.eval_every=often", r"`eval_every` must be at least 1, or 'auto'; got 'often'"),

@@ -8,7 +8,11 @@ from coopsheaf.checks import check_choice, check_int
 from coopsheaf.data.metrics import METRICS
 from coopsheaf.train.thresholds import parse_rule
 
-OPTIMIZERS = {"adam": "Adam", "adamw": "AdamW, decoupled weight decay"}
+OPTIMIZERS = {
+    "adam": "Adam",
+    "adamw": "AdamW, decoupled weight decay",
+    "sgd": "plain gradient descent",
+}
 SCHEDULES = {
     "none": "constant learning rate",
     "plateau": "halve when the validation metric stalls for `plateau_patience` epochs",
@@ -40,7 +44,7 @@ class TrainConfig:
     """How a model is trained.
 
     Args:
-        optimizer: ``"adam"`` or ``"adamw"``.
+        optimizer: ``"adam"``, ``"adamw"`` or ``"sgd"`` (plain gradient descent, no momentum).
         lr: learning rate.
         weight_decay: weight decay.
         epochs: at most this many epochs.

@@ -225,7 +225,8 @@ def train_epoch(
 
 
 def _make_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
-    kind = torch.optim.Adam if config.optimizer == "adam" else torch.optim.AdamW
+    kinds: dict[str, Any] = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+    kind = kinds.get(config.optimizer, torch.optim.AdamW)
     # Models that are not ours need not know of groups or maps.
     own: list[dict[str, Any]] = getattr(model, "parameter_groups", list)()
     own = [*own, *_map_groups(model, config)]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-MOMENTS = {"step", "exp_avg", "exp_avg_sq"}  # of Adam and AdamW
+MOMENTS = {"step", "exp_avg", "exp_avg_sq"}  # of Adam and AdamW; plain descent keeps none
 
 
 def check_same_shapes(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
