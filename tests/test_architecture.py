@@ -39,6 +39,7 @@ FLOORS = [
     "sheaves.laplacian",
     "sheaves.coboundaries",
     "sheaves.constructions",
+    "sheaves.frames",
     "sheaves.connections",
     "sheaves.from_networkx",
     "sheaves.adjacency",

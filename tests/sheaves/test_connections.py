@@ -11,7 +11,13 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from coopsheaf import Graph, sheaf_laplacian, spectrum
-from coopsheaf.sheaves import connection_maps, connection_sheaf, connections, random_connection
+from coopsheaf.sheaves import (
+    connection_maps,
+    connection_sheaf,
+    connections,
+    frames,
+    random_connection,
+)
 
 N, P = 12, 6
 
@@ -145,8 +151,8 @@ def test_missing_directions_are_those_of_all_nodes() -> None:
     x[:3, 0] = torch.tensor([0.0, 1.0, 2.0])
     x[3:, :3] = randn(4, 3)
     edges = bidirected(torch.tensor([[0, 0, 3, 3, 3], [1, 2, 4, 5, 6]]))
-    pairs = connections.Pairs(edges[0], edges[1])
-    frame = connections.LocalFrames(x, pairs, 2, None)(torch.tensor([0]))[0]
+    pairs = frames.Pairs(edges[0], edges[1])
+    frame = frames.LocalFrames(x, pairs, 2, None)(torch.tensor([0]))[0]
     assert_close(frame.T @ frame, torch.eye(2).double(), **EXACT)
     assert_close(frame[:, 0], torch.eye(5)[0].double(), **EXACT)
     centred = x - x.mean(0)
@@ -158,8 +164,8 @@ def test_directions_that_are_there_already_complete_nothing() -> None:
     """All features lie on one line, the first principal axis: coordinate axes are next."""
     line = torch.tensor([4.0, 3.0, 0.0, 0.0]).double() / 5
     x = torch.tensor([0.0, 1.0, 3.0]).double()[:, None] * line
-    pairs = connections.Pairs(torch.tensor([0, 1]), torch.tensor([1, 2]))
-    frame = connections.LocalFrames(x, pairs, 3, None)(torch.tensor([0]))[0]
+    pairs = frames.Pairs(torch.tensor([0, 1]), torch.tensor([1, 2]))
+    frame = frames.LocalFrames(x, pairs, 3, None)(torch.tensor([0]))[0]
     beside = torch.tensor([3.0, -4.0, 0.0, 0.0]).double() / 5
     want = torch.stack([line, beside, torch.eye(4)[2].double()])
     assert_close(frame.T, want, **EXACT)
@@ -218,10 +224,11 @@ def test_frames_are_never_all_there(monkeypatch: pytest.MonkeyPatch) -> None:
     edges, x = simple(n, 500), randn(n, p)
     want = connection_maps(x, edges, d)
     monkeypatch.setattr(connections, "FRAME_NUMBERS", 40 * p * d)
-    monkeypatch.setattr(connections, "PART_NUMBERS", 20 * p * d)
-    pairs = connections.Pairs(edges[0], edges[1])
+    for module in (frames, connections):
+        monkeypatch.setattr(module, "PART_NUMBERS", 20 * p * d)
+    pairs = frames.Pairs(edges[0], edges[1])
     with LargestTensor() as largest:
-        maps = connections.align(connections.LocalFrames(x, pairs, d, None), pairs)
+        maps = connections.align(frames.LocalFrames(x, pairs, d, None), pairs)
     assert_close(pairs.at_edges(maps), want, **EXACT)
     assert largest.numel < n * p * d / 2, largest.where
 
@@ -247,8 +254,8 @@ def test_random_maps_of_pairs_and_of_nodes() -> None:
 def test_frames_of_nodes_are_aligned_as_those_of_local_pca() -> None:
     """With p = d frames are orthogonal matrices: the connection is flat, O_ij = O_iᵀ O_j."""
     maps = random_connection(EDGES, 3, N, features=3, dtype=torch.float64)
-    frames = connections.RandomFrames(3, 3, N, 0)(torch.arange(N))
-    assert_close(maps, frames[EDGES[1]].mT @ frames[EDGES[0]], **EXACT)
+    drawn = frames.RandomFrames(3, 3, N, 0)(torch.arange(N))
+    assert_close(maps, drawn[EDGES[1]].mT @ drawn[EDGES[0]], **EXACT)
     flat = sheaf_laplacian(connection_sheaf(Graph(EDGES, N), maps))
     assert (spectrum(flat) < 1e-10).sum() >= 3
     loose = random_connection(EDGES, 3, N, dtype=torch.float64)
