@@ -12,10 +12,8 @@ from coopsheaf.data.registry import load_dataset, statistics, verify
 
 
 def sides(data: NodeDataset) -> Tensor:
-    """The side of every node, ±1, read off the axis along which features differ most."""
-    centred = data.x - data.x.mean(0)
-    axis = torch.linalg.svd(centred, full_matrices=False).Vh[0]
-    return (centred @ axis).sign()
+    """The side of every node as it shows it, ±1."""
+    return data.x[:, 0]
 
 
 def accuracy(guess: Tensor, y: Tensor) -> float:
@@ -33,17 +31,17 @@ def difference(data: NodeDataset, shown: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def test_it_is_what_was_asked_for() -> None:
-    data = directed_communities(400, 3000, direction=0.5, num_features=7, num_splits=3)
+    data = directed_communities(400, 3000, direction=0.5, num_splits=3)
     found = statistics(data)
-    assert (found["nodes"], found["edges"], found["features"]) == (400, 3000, 7)
+    assert (found["nodes"], found["edges"], found["features"]) == (400, 3000, 2)
     assert (found["self_loops"], found["class_counts"]) == (0, (200, 200))
     assert found["split_sizes"] == ((240, 80, 80),) * 3
     assert (data.edge_index[0] * 400 + data.edge_index[1]).unique().numel() == 3000
     assert data.processing.direction == "stored"
-    again = directed_communities(400, 3000, direction=0.5, num_features=7, num_splits=3)
+    again = directed_communities(400, 3000, direction=0.5, num_splits=3)
     assert torch.equal(again.x, data.x)
     assert torch.equal(again.edge_index, data.edge_index)
-    other = directed_communities(400, 3000, direction=0.5, num_features=7, seed=1)
+    other = directed_communities(400, 3000, direction=0.5, seed=1)
     assert not torch.equal(other.edge_index, data.edge_index)
 
 
@@ -60,7 +58,7 @@ def test_some_have_names(percent: int) -> None:
 
 
 def test_at_one_end_only_the_direction_tells() -> None:
-    data = directed_communities(1000, 10_000, direction=1.0, signal=0.0, side=4.0)
+    data = directed_communities(1000, 10_000, direction=1.0, signal=1.0, side=0.9)
     turned, summed = difference(data, sides(data))
     assert accuracy((turned > 0).long(), data.y) > 0.98
     assert accuracy((summed > 0).long(), data.y) < 0.56
@@ -68,14 +66,15 @@ def test_at_one_end_only_the_direction_tells() -> None:
     source, target = data.edge_index
     assert 0.47 < float((data.y[source] == data.y[target]).double().mean()) < 0.53
     assert statistics(data)["reciprocated"] == 0.0
-    # Features alone say nothing of the class.
-    centre = data.x[data.y == 1].mean(0) - data.x[data.y == 0].mean(0)
-    assert centre.norm() < 0.4
+    # Features alone say nothing of the class, and those of neighbours together neither.
+    hint = (data.x[:, 1] > 0).long()
+    assert accuracy(hint, data.y) < 0.56
+    assert accuracy((difference(data, data.x[:, 1])[1] > 0).long(), data.y) < 0.56
 
 
 def test_exchanging_the_classes_turns_every_arc_round() -> None:
     """By communities: arcs of each kind, counted, are those of the other class turned round."""
-    data = directed_communities(1000, 20_000, direction=1.0, side=6.0)
+    data = directed_communities(1000, 20_000, direction=1.0, side=1.0)
     kind = 2 * data.y + (sides(data) > 0).long()
     source, target = data.edge_index
     counts = torch.bincount(kind[source] * 4 + kind[target], minlength=16).view(4, 4)
@@ -86,16 +85,15 @@ def test_exchanging_the_classes_turns_every_arc_round() -> None:
 
 
 def test_at_the_other_end_only_homophily_tells() -> None:
-    data = directed_communities(1000, 10_000, direction=0.0, signal=0.7, side=4.0)
+    data = directed_communities(1000, 10_000, direction=0.0, signal=0.7, side=0.9)
     source, target = data.edge_index
     assert (data.y[source] == data.y[target]).all()
     turned, summed = difference(data, sides(data))
     assert accuracy((turned > 0).long(), data.y) < 0.56
     assert accuracy((summed > 0).long(), data.y) < 0.56
-    axis = data.x[data.y == 1].mean(0) - data.x[data.y == 0].mean(0)
-    own, (_, heard) = data.x @ axis, difference(data, data.x @ axis)
-    own = accuracy((own > own.mean()).long(), data.y)
-    assert accuracy((heard > heard.mean()).long(), data.y) > own + 0.1
+    hint, (_, heard) = data.x[:, 1], difference(data, data.x[:, 1])
+    assert 0.66 < accuracy((hint > 0).long(), data.y) < 0.74
+    assert accuracy((heard > 0).long(), data.y) > 0.9
 
 
 def test_the_knob_is_a_share() -> None:
@@ -116,7 +114,8 @@ def test_the_knob_is_a_share() -> None:
         ({"num_nodes": 1001}, "`num_nodes` must be a multiple of 4"),
         ({"direction": 1.5}, "`direction` must be"),
         ({"num_arcs": 100_000}, "`num_arcs` must be at most 62500"),
-        ({"signal": float("nan")}, "`side` and `signal` must be finite"),
+        ({"signal": float("nan")}, "`signal` must be a number in"),
+        ({"side": 0.2}, "`side` must be a number in"),
         ({"num_splits": 0}, "`num_splits` must be"),
     ],
 )

@@ -327,7 +327,7 @@ _INFOS = (
             f"directed-communities-{percent}",
             f"generated: the direction of {percent} % of arcs tells the class, of others homophily",
             (), _no_files, "binary", "accuracy",
-            Published(1_000, 8_000, 16, 2, 10, (600, 200, 200), None, (500, 500), 0),
+            Published(1_000, 8_000, 2, 2, 10, (600, 200, 200), None, (500, 500), 0),
             STORED, "MIT", "generated here", generate=partial(told_by_direction, percent),
         )
         for percent in (0, 25, 50, 75, 100)
