@@ -13,7 +13,7 @@ from torch_geometric.nn import GATConv, GCNConv
 from coopsheaf.models.network import Network
 from coopsheaf.nn.learners import MapLearner
 from coopsheaf.sheaves.graph import Graph
-from coopsheaf.zoo.nsd.edge_maps import EdgeLearner
+from coopsheaf.zoo.nsd.edge_learners import EdgeLearner
 
 # What networks call the list of their layers.
 _LISTS = ("blocks", "convs", "layers")

@@ -23,7 +23,8 @@ from torch.testing import assert_close
 from coopsheaf import Graph
 from coopsheaf.sheaves.kernels import sparse
 from coopsheaf.zoo.nsd.conv import NSDConv
-from coopsheaf.zoo.nsd.edge_maps import MixedLearner, OrthogonalMaps
+from coopsheaf.zoo.nsd.edge_learners import MixedLearner
+from coopsheaf.zoo.nsd.edge_maps import OrthogonalMaps
 
 D, H = 2, 4
 N, EDGES = atlas()[-2]

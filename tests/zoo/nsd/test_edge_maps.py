@@ -19,9 +19,9 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from coopsheaf import Graph
+from coopsheaf.zoo.nsd.edge_learners import EdgeLearner
 from coopsheaf.zoo.nsd.edge_maps import (
     DiagonalMaps,
-    EdgeLearner,
     EdgeMaps,
     GeneralMaps,
     IdentityMaps,

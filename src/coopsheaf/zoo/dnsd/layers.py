@@ -12,7 +12,8 @@ from coopsheaf.checks import check_choice, check_int
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.laplacian import weighted_degree
 from coopsheaf.sheaves.operator import Operator
-from coopsheaf.zoo.nsd.edge_maps import DiagonalMaps, EdgeLearner, EdgeMaps, make_maps
+from coopsheaf.zoo.nsd.edge_learners import EdgeLearner
+from coopsheaf.zoo.nsd.edge_maps import DiagonalMaps, EdgeMaps, make_maps
 
 OPERATORS = {
     "adjacency": "what arcs carry, without a diagonal",

@@ -10,12 +10,12 @@ from coopsheaf.models.kinship import Kinship
 
 if TYPE_CHECKING:
     from coopsheaf.zoo.nsd.conv import NSDConv as NSDConv
+    from coopsheaf.zoo.nsd.edge_learners import EdgeLearner as EdgeLearner
+    from coopsheaf.zoo.nsd.edge_learners import MixedLearner as MixedLearner
     from coopsheaf.zoo.nsd.edge_maps import DiagonalMaps as DiagonalMaps
-    from coopsheaf.zoo.nsd.edge_maps import EdgeLearner as EdgeLearner
     from coopsheaf.zoo.nsd.edge_maps import EdgeMaps as EdgeMaps
     from coopsheaf.zoo.nsd.edge_maps import GeneralMaps as GeneralMaps
     from coopsheaf.zoo.nsd.edge_maps import IdentityMaps as IdentityMaps
-    from coopsheaf.zoo.nsd.edge_maps import MixedLearner as MixedLearner
     from coopsheaf.zoo.nsd.edge_maps import OrthogonalMaps as OrthogonalMaps
     from coopsheaf.zoo.nsd.network import NSD as NSD
 

@@ -12,12 +12,10 @@ from coopsheaf.sheaves.graph import Graph, as_graph, as_weighted_graph
 from coopsheaf.sheaves.laplacian import GraphOperator, weighted_degree
 from coopsheaf.sheaves.operator import BlockDiagonal, DirectSum, Operator, Product
 from coopsheaf.tensor_checks import check_edge_weight, check_shape
+from coopsheaf.zoo.nsd.edge_learners import SPARSE_READINGS, EdgeLearner, MixedLearner
 from coopsheaf.zoo.nsd.edge_maps import (
     MAP_ACTS,
-    SPARSE_READINGS,
-    EdgeLearner,
     EdgeMaps,
-    MixedLearner,
     OrthogonalMaps,
     at_reverse,
     make_maps,
@@ -66,7 +64,7 @@ class NSDConv(nn.Module):
             instead of 2·total_dim·h.
         sparse_reading: what is summed: ``"summed"``, the coordinates of each end, or
             ``"released"``, as the authors' code does it
-            (:class:`~coopsheaf.zoo.nsd.edge_maps.MixedLearner`). For stalks of dimension 1 they
+            (:class:`~coopsheaf.zoo.nsd.edge_learners.MixedLearner`). For stalks of dimension 1 they
             are the same.
         learn_weights: multiply both maps of an edge by a learned number in (0, 1),
             :math:`\operatorname{sigmoid}(a^\top [x_i \Vert x_j])

@@ -15,7 +15,8 @@ from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.operator import Operator
 from coopsheaf.sheaves.orthogonal import Orthogonal
 from coopsheaf.zoo.nsd.conv import NSDConv
-from coopsheaf.zoo.nsd.edge_maps import EdgeLearner, EdgeMaps, OrthogonalMaps
+from coopsheaf.zoo.nsd.edge_learners import EdgeLearner
+from coopsheaf.zoo.nsd.edge_maps import EdgeMaps, OrthogonalMaps
 
 
 class NSD(Network):

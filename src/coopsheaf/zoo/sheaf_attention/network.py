@@ -12,7 +12,8 @@ from coopsheaf.models.arguments import arguments_of
 from coopsheaf.sheaves.graph import Graph, as_graph
 from coopsheaf.sheaves.operator import Operator
 from coopsheaf.zoo.nsd.conv import NSDConv
-from coopsheaf.zoo.nsd.edge_maps import DiagonalMaps, EdgeLearner
+from coopsheaf.zoo.nsd.edge_learners import EdgeLearner
+from coopsheaf.zoo.nsd.edge_maps import DiagonalMaps
 from coopsheaf.zoo.nsd.network import NSD
 from coopsheaf.zoo.platonov.attention import edge_softmax
 

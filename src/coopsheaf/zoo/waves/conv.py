@@ -15,7 +15,7 @@ from coopsheaf.sheaves.graph import Graph, as_weighted_graph
 from coopsheaf.sheaves.operator import Operator
 from coopsheaf.tensor_checks import check_edge_weight
 from coopsheaf.zoo.nsd.conv import NSDConv
-from coopsheaf.zoo.nsd.edge_maps import EdgeLearner
+from coopsheaf.zoo.nsd.edge_learners import EdgeLearner
 
 
 class WaveConv(NSDConv):

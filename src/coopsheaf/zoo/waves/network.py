@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from coopsheaf.models.arguments import arguments_of
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.operator import Operator
-from coopsheaf.zoo.nsd.edge_maps import EdgeLearner, EdgeMaps
+from coopsheaf.zoo.nsd.edge_learners import EdgeLearner
+from coopsheaf.zoo.nsd.edge_maps import EdgeMaps
 from coopsheaf.zoo.nsd.network import NSD
 from coopsheaf.zoo.platonov.layers import FeedForward
 from coopsheaf.zoo.waves.conv import DirectionalWaveConv, WaveConv
