@@ -42,6 +42,21 @@ def test_what_is_missing_is_run_and_what_is_recorded_is_skipped(program: Program
 
 
 @needs_real_data
+def test_splits_together(program: Program) -> None:
+    Path("mine.toml").write_text(RECIPE)
+    out = program.ok(*bench("0-2", "--together"))
+    assert [line.split(":")[0] for line in out.splitlines() if line.startswith("split")] == ["split 0", "split 1", "split 2"]  # fmt: skip
+    assert [record.together for record in records()] == [3, 3, 3]
+    assert program.ok(*bench("0-2")).count("recorded already") == 3
+    out = program.ok(*bench("0-1", "--together", "--seeds", "43,50-51"))
+    assert out.count("recorded already") == 2
+    assert sorted((r.seed, r.split, r.together) for r in records()[3:]) == [(50, 0, 4), (50, 1, 4), (51, 0, 4), (51, 1, 4)]  # fmt: skip
+    assert "--seeds goes with --together" in program(*bench("0", "--seeds", "1")).error
+    error = program(*bench("3", "--together", "--set", "train.precision=bf16")).error
+    assert "`train.precision` must be 32 or 64" in error
+
+
+@needs_real_data
 def test_several_recipes_in_one_go(program: Program) -> None:
     Path("mine.toml").write_text(RECIPE)
     Path("other.toml").write_text(RECIPE.replace("csnn", "mlp").replace("stalk_dim = 2\n", ""))

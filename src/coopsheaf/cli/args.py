@@ -130,6 +130,12 @@ class Bench:
     """Folder of the records."""
     work: Path = Path("runs")
     """Folder of the runs themselves."""
+    together: bool = False
+    """Train all splits of a recipe in one pass, several times as fast on small graphs: the same
+    runs up to rounding and masks of sparse features. What broke off begins again."""
+    seeds: str | None = None
+    """With --together, seeds to run every split with: 43, 43-45 or 43,50; that of the recipe by
+    default."""
     verify: str | None = None
     """Run this record again, FILE.jsonl:LINE, with its number of threads, and say whether it agrees
     exactly, within the spread of seeds, or not; nothing is recorded."""

@@ -111,15 +111,26 @@ def _plain(label: str) -> Callable[[EpochReport], None]:
 
 def parse_splits(text: str, available: int) -> list[int]:
     """``"0"``, ``"0-9"`` or ``"0,2,5-7"``."""
-    splits: dict[int, None] = {}
+    return _parse_numbers("--splits", text, available)
+
+
+def parse_seeds(text: str) -> list[int]:
+    """The same of seeds."""
+    return _parse_numbers("--seeds", text, 2**32)
+
+
+def _parse_numbers(option: str, text: str, available: int) -> list[int]:
+    numbers: dict[int, None] = {}
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise ValueError(f"--splits must look like 0, 0-9 or 0,2,5; got {text!r}")
+            raise ValueError(f"{option} must look like 0, 0-9 or 0,2,5; got {text!r}")
         low, high = int(first), int(last or first)
         if high < low:
-            raise ValueError(f"--splits must go from low to high; got {text!r}")
+            raise ValueError(f"{option} must go from low to high; got {text!r}")
         if high >= available:
-            raise ValueError(f"--splits must be below {available}; got {text!r}")
-        splits |= dict.fromkeys(range(low, high + 1))
-    return list(splits)
+            raise ValueError(f"{option} must be below {available}; got {text!r}")
+        if high - low >= 10_000:
+            raise ValueError(f"{option} must name at most 10,000; got {text!r}")
+        numbers |= dict.fromkeys(range(low, high + 1))
+    return list(numbers)

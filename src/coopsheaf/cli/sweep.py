@@ -20,6 +20,7 @@ from coopsheaf.sweep.space import Space, load_space
 from coopsheaf.sweep.storage import as_storage_error, check_storage, load_optuna, masked
 from coopsheaf.train.recipe import Recipe
 from coopsheaf.train.records import spell_splits
+from coopsheaf.train.together.run import check_together
 
 _POLL_SECONDS = 0.3
 _DEFAULT_SPLITS = 3
@@ -42,6 +43,8 @@ def sweep(command: args.Sweep) -> int:
     few = min(_DEFAULT_SPLITS, dataset.num_splits)
     splits = show.parse_splits(command.splits or f"0-{few - 1}", dataset.num_splits)
     options = {"sampler": command.sampler, "seed": command.seed, "prune": command.prune}
+    if command.together:
+        check_together(recipe, dataset)
     plan = make_plan(recipe, space, dataset, splits, **options)
     out = command.out or Path("sweeps") / f"{recipe.model_name}-{dataset.name}"
     with as_storage_error(storage, _GO_ON), Sweep(plan, out.resolve(), storage) as search:
@@ -78,6 +81,8 @@ def _introduce(plan: Plan, out: Path, trials: int, command: args.Sweep) -> None:
         f"{trials} trials of {spell_splits(plan.splits)}, {command.workers} at a time; the mean "
         f"validation {plan.metric} decides ({plan.sampler}, seed {plan.seed})"
     )
+    if command.together:
+        show.say("  the splits of a trial are trained in one pass; no trial is pruned")
     where = out if command.storage is None else f"{out}, {masked(command.storage)}"
     show.say(f"sweep: {where}")
     if trials < command.trials:
@@ -94,6 +99,7 @@ def _job(command: args.Sweep, search: Sweep, storage: str | None) -> Job:
         threads=threads,
         cwd=Path.cwd(),
         environment=dict(os.environ),
+        together=command.together,
     )
 
 

@@ -43,6 +43,7 @@ class Job:
         data_dir: where to look for data by name.
         threads: of the process.
         cwd, environment: those of the parent; a process may be forked from one that has others.
+        together: train the splits of a trial in one pass.
         log: where it writes what goes wrong.
     """
 
@@ -53,6 +54,7 @@ class Job:
     threads: int
     cwd: Path
     environment: Mapping[str, str]
+    together: bool = False
     log: Path = Path()
 
 
@@ -89,6 +91,7 @@ def work(job: Job, leash: Connection) -> None:
                 dataset,
                 worker=f"{platform.node()}:{os.getpid()}",
                 should_stop=lambda: bool(told) or stop.is_set(),
+                together=job.together,
             )
         if told:  # a parent that was not told itself wants another one in our place
             sys.exit(128 + told[0])

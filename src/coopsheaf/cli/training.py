@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from coopsheaf.train.defaults import suit
 from coopsheaf.train.launch import find_launch
 from coopsheaf.train.recipe import DataConfig, Recipe, default_recipe
 from coopsheaf.train.recipes import load_recipe, recipe_for
-from coopsheaf.train.records import PassedOver, append_record, find_records
+from coopsheaf.train.records import PassedOver, append_record, find_records, spell_splits
 from coopsheaf.train.run import run_split
 from coopsheaf.train.trouble import remark
 
@@ -137,30 +138,55 @@ def bench(command: args.Bench) -> int:
         introduce(recipe, dataset)
         done = 0
         with stoppable() as stop:
-            for outcome in runner.bench(
-                recipe,
-                dataset,
-                splits,
-                results=command.results,
-                work=command.work,
-                extra=whereabouts(command.data_dir),
-                progress=lambda split: show.progress(f"split {split}"),
-                should_stop=stop,
-                bad=passed_over,
-            ):
+            for outcome in _outcomes(command, recipe, dataset, splits, stop, passed_over):
                 record, done = outcome.record, done + 1
                 state = "recorded already" if outcome.skipped else f"{record.seconds:.0f} s"
                 show.say(
                     f"split {outcome.split}: val {_score(record.val)}  "
                     f"test {_score(record.test)}  ({state})"
                 )
-        if done < len(splits):
+        seeds = 1 if command.seeds is None else len(show.parse_seeds(command.seeds))
+        if done < seeds * len(splits):
             say_passed_over(passed_over.reasons)
-            show.note("stopped; the same command continues where it was")
+            how = "begins them again" if command.together else "continues where it was"
+            show.note(f"stopped; the same command {how}")
             return stop.exit_code(command.requeue_exit_code)
     say_passed_over(passed_over.reasons)
     show.say(f"records: {command.results}   tables: coopsheaf report --results {command.results}")
     return 0
+
+
+def _outcomes(
+    command: args.Bench,
+    recipe: Recipe,
+    dataset: AnyDataset,
+    splits: list[int],
+    stop: Stop,
+    passed_over: PassedOver,
+) -> Iterator[runner.Outcome]:
+    """One split after the other, or all in one pass."""
+    shared: dict[str, Any] = {
+        "results": command.results,
+        "work": command.work,
+        "extra": whereabouts(command.data_dir),
+        "should_stop": stop,
+        "bad": passed_over,
+    }
+    if command.together:
+        from coopsheaf.train.together.bench import bench_together
+
+        def progress(splits: tuple[int, ...]) -> runner.Progress:
+            return show.progress(spell_splits(splits))
+
+        seeds = None if command.seeds is None else show.parse_seeds(command.seeds)
+        return bench_together(recipe, dataset, splits, seeds=seeds, progress=progress, **shared)
+    if command.seeds is not None:
+        raise ValueError("--seeds goes with --together; one seed is --set train.seed=N")
+
+    def of_one(split: int) -> runner.Progress:
+        return show.progress(f"split {split}")
+
+    return runner.bench(recipe, dataset, splits, progress=of_one, **shared)
 
 
 def _score(value: float | None) -> str:

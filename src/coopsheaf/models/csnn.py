@@ -16,12 +16,13 @@ from coopsheaf.nn import fused
 from coopsheaf.nn.csnn_conv import CSNNConv
 from coopsheaf.nn.dropout import dropout
 from coopsheaf.nn.edge_features import EdgeFeatures, EdgeMeans, edge_means
+from coopsheaf.nn.fused_runs import update_in_runs
 from coopsheaf.nn.learners import LEARNER_CHANNELS, LEARNER_LAYERS, LearnerRecipe, make_recipe
 from coopsheaf.nn.linear import apply_linear
 from coopsheaf.nn.prenorm import PreNormBlock
 from coopsheaf.nn.structure import AdjacencyLinear, check_rows
 from coopsheaf.sheaves.graph import Graph
-from coopsheaf.sheaves.kernels import is_fused
+from coopsheaf.sheaves.kernels import is_fused, is_fused_together
 from coopsheaf.sheaves.kernels.eager import is_plain_eager
 from coopsheaf.sheaves.orthogonal import Orthogonal, Scale
 from coopsheaf.tensor_checks import check_shape
@@ -368,6 +369,8 @@ class CSNN(Network):
         y, act = conv(x, graph, pe, edge_weight), fused.activation_code(self.act)
         if act is not None and is_fused(own, y, epsilon):
             return fused.update(own, y, epsilon, act, self.dropout if self.training else 0.0)
+        if act is not None and is_fused_together(own, y, epsilon):
+            return update_in_runs(own, y, epsilon, act, self.dropout if self.training else 0.0)
         return self.update(own, dropout(y, self.dropout, self.training), epsilon)
 
     def update(self, x: Tensor, y: Tensor, epsilon: Tensor) -> Tensor:

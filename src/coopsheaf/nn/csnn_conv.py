@@ -11,13 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from coopsheaf.checks import check_choice, check_int
-from coopsheaf.nn import fused
-from coopsheaf.nn.learners import LearnerRecipe, MapLearner, learn_maps
+from coopsheaf.nn import fused, fused_runs
+from coopsheaf.nn.learners import LearnerRecipe, MapLearner, learn_maps, learn_raw
 from coopsheaf.nn.products import linear
 from coopsheaf.sheaves.diffusion import SEMANTICS
 from coopsheaf.sheaves.graph import Graph, as_graph, as_weighted_graph
-from coopsheaf.sheaves.kernels import is_fused
+from coopsheaf.sheaves.kernels import is_fused, is_fused_together
 from coopsheaf.sheaves.kernels.library import LARGEST_STALK
+from coopsheaf.sheaves.kernels.runs import active_runs, along_edges
 from coopsheaf.sheaves.kernels.stalks import multiply_stalks
 from coopsheaf.sheaves.maps import ConformalMaps
 from coopsheaf.sheaves.orthogonal import Orthogonal, Scale, make_orthogonal, make_scale
@@ -115,8 +116,27 @@ class CSNNConv(nn.Module):
         graph, edge_weight = as_weighted_graph(edge_index, x.shape[0], edge_weight)
         if edge_weight is not None:
             edge_weight = check_edge_weight(edge_weight, graph.num_edges, "x", x)
+        if active_runs() is not None:
+            return self._diffuse_runs(x, graph, pe, edge_weight)
         source, target = self.maps(x, graph, pe)
         return self.diffusion(graph, source, target, edge_weight).mv(self.mix(x))
+
+    def _diffuse_runs(
+        self, x: Tensor, graph: Graph, pe: Tensor | None, edge_weight: Tensor | None
+    ) -> Tensor:
+        """The same in many runs, from free numbers of maps on in one step for all of them."""
+        learners = self.source_learner, self.target_learner
+        seen = self._seen(x, pe)
+        found = zip(learners, learn_raw(learners, seen, graph), strict=True)
+        raw = [m.raw(seen, graph) if known is None else known for m, known in found]
+        weight = () if edge_weight is None else (edge_weight,)
+
+        def apply(graph: Graph, x: Tensor, *rest: Tensor) -> Tensor:
+            source, target = (m.maps_of(r) for m, r in zip(learners, rest, strict=False))
+            return self.diffusion(graph, source, target, *rest[2:]).mv(x)
+
+        out: Tensor = along_edges(apply, graph, self.mix(x), *raw, *weight)
+        return out
 
     def mix(self, x: Tensor) -> Tensor:
         """(I ⊗ W₁) X W₂, what is diffused, node by node."""
@@ -125,6 +145,8 @@ class CSNNConv(nn.Module):
         fits = self.stalk_dim <= LARGEST_STALK and x.numel() > 0
         if right is not None and fits and is_fused(x, left, right):
             return fused.mix(x, left, right)
+        if right is not None and fits and is_fused_together(x, left, right):
+            return fused_runs.mix_in_runs(x, left, right)
         if left is not None:
             x = multiply_stalks(left, x)
         return x if right is None else linear(x, right)
@@ -133,16 +155,19 @@ class CSNNConv(nn.Module):
         self, x: Tensor, edge_index: Tensor | Graph, pe: Tensor | None = None
     ) -> tuple[ConformalMaps, ConformalMaps]:
         """The source and target maps that x gives rise to."""
-        n = x.shape[0]
-        graph = as_graph(edge_index, n)
-        features = x.flatten(1)  # (n, d·h)
+        graph, features = as_graph(edge_index, x.shape[0]), self._seen(x, pe)
+        source, target = learn_maps([self.source_learner, self.target_learner], features, graph)
+        return source, target
+
+    def _seen(self, x: Tensor, pe: Tensor | None) -> Tensor:
+        """What the learners see of every node, ``(n, d·h + pe_channels)``."""
+        features, n = x.flatten(1), x.shape[0]  # (n, d·h)
         if pe is None and self.pe_channels > 0:
             raise ValueError(f"`pe` must have shape (n, {self.pe_channels}); got None")
         if pe is not None:
             check_shape("pe", pe, f"(n, {self.pe_channels})", (n, self.pe_channels))
             features = torch.cat([features, pe.to(features.dtype)], dim=1)
-        source, target = learn_maps([self.source_learner, self.target_learner], features, graph)
-        return source, target
+        return features
 
     def __repr__(self) -> str:
         return (

@@ -11,8 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from coopsheaf.nn import fused
+from coopsheaf.nn import fused, fused_runs
 from coopsheaf.sheaves.kernels import active_kernel, is_fused
+from coopsheaf.sheaves.kernels.runs import Runs, active_runs, over_runs
 
 # A mask entry is kept if 16 random bits, read as a signed integer, reach a threshold.
 _VALUES, _LOWEST = 1 << 16, -(1 << 15)
@@ -39,6 +40,9 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
     """
     if not training or p == 0.0:
         return x
+    if (runs := active_runs()) is not None:
+        # What is no plain tensor (`coopsheaf.nn.sparse_runs`) knows what to do.
+        return _drop_in_runs(x, p, runs) if type(x) is Tensor else F.dropout(x, p)
     if not _draws_bits(x):
         return F.dropout(x, p)
     if is_fused(x):
@@ -64,9 +68,13 @@ def _draws_bits(x: Tensor) -> bool:
     "coopsheaf::draw_mask", mutates_args=(), tags=(torch.Tag.nondeterministic_seeded,)
 )
 def _draw_mask(shape: Sequence[int], dropped: int, token: Tensor) -> Tensor:
-    count = math.prod(shape)
     # One draw from PyTorch's generator seeds a faster one: what it draws, it draws again.
-    seed = int(torch.empty((), dtype=torch.int64).random_())
+    return _mask_of(shape, dropped, fused.draw_seed())
+
+
+def _mask_of(shape: Sequence[int], dropped: int, seed: int) -> Tensor:
+    """One where an entry is kept, zero where it is dropped: int8."""
+    count = math.prod(shape)
     if active_kernel() == "native":  # the masks of the compiled kernels
         kept = fused.draw_factors(torch.empty(shape, dtype=torch.float32), seed, dropped)
         return kept.ne(0).to(torch.int8)
@@ -86,6 +94,21 @@ def _draw(x: Tensor, dropped: int) -> Tensor:
     # Compilers compute equal expressions once, random or not, unless fresh memory goes in. Given x
     # itself, they would have to write it down before they could multiply it by the mask.
     return _draw_mask(x.shape, dropped, torch.empty(0))
+
+
+def _drop_in_runs(x: Tensor, p: float, runs: Runs) -> Tensor:
+    """Dropout in many runs at once, in each with the mask that it would draw alone."""
+    dropped = min(round(p * _VALUES), _VALUES - 1)
+
+    def apply(count: int, shared: list[bool], x: Tensor) -> Tensor:
+        stacked, seeds = x.expand(count, *x.shape) if shared[0] else x, runs.draw_seeds()
+        if is_fused(x):
+            return fused_runs.drop(stacked, seeds, dropped)
+        keep = torch.stack([_mask_of(stacked.shape[1:], dropped, seed) for seed in seeds])
+        return _Masked.apply(stacked, keep, _VALUES / (_VALUES - dropped))
+
+    out: Tensor = over_runs(apply, x)
+    return out
 
 
 class _Masked(torch.autograd.Function):

@@ -20,13 +20,13 @@ from torch import Tensor, nn
 from torch_geometric.nn import LayerNorm
 
 from coopsheaf.checks import check_choice, check_int, check_probability
-from coopsheaf.nn import fused
+from coopsheaf.nn import fused, fused_runs
 from coopsheaf.nn.dropout import dropout
 from coopsheaf.nn.linear import has_hooks
 from coopsheaf.nn.products import linear
 from coopsheaf.nn.sage import SAGE, SAGEConv, apply_stacks, go_together
 from coopsheaf.sheaves.graph import Graph
-from coopsheaf.sheaves.kernels import is_fused
+from coopsheaf.sheaves.kernels import is_fused, is_fused_together
 from coopsheaf.sheaves.maps import ConformalMaps
 from coopsheaf.sheaves.orthogonal import Orthogonal, Scale, conformal_maps
 
@@ -302,9 +302,10 @@ class MapLearner(nn.Module):
 
     def forward(self, x: Tensor, graph: Graph, raw: Tensor | None = None) -> ConformalMaps:
         """The maps of x; ``raw`` is what the learner makes of x, if somebody worked it out."""
-        return self._maps(self._raw(x, graph) if raw is None else raw)
+        return self.maps_of(self.raw(x, graph) if raw is None else raw)
 
-    def _raw(self, x: Tensor, graph: Graph) -> Tensor:
+    def raw(self, x: Tensor, graph: Graph) -> Tensor:
+        """What the learner makes of x, ``(n, out_channels)``."""
         if self.learner is None:
             return x.new_empty(x.shape[0], 0)
         edge_index = graph if isinstance(self.learner, _PREPARED) else graph.edge_index
@@ -317,8 +318,8 @@ class MapLearner(nn.Module):
             )
         return raw
 
-    def _maps(self, raw: Tensor) -> ConformalMaps:
-        # Half precision would lose the orthogonality that the theory rests on.
+    def maps_of(self, raw: Tensor) -> ConformalMaps:
+        """The maps of free numbers; half precision would lose the orthogonality of theory."""
         raw = raw.float() if raw.dtype in (torch.bfloat16, torch.float16) else raw
         return conformal_maps(raw, self.scale, self.orthogonal)
 
@@ -330,20 +331,23 @@ class MapLearner(nn.Module):
 
 
 def learn_maps(learners: Sequence[MapLearner], x: Tensor, graph: Graph) -> list[ConformalMaps]:
-    """The maps that several learners give one input.
+    """The maps that several learners give one input: the same as calling them one by one.
 
-    The same as calling them one by one. Learners of one kind are computed together, in fewer
-    passes, unless somebody has put hooks or other modules inside.
+    Those of one kind are computed together, unless somebody has put hooks or modules inside.
     """
+    pairs = zip(learners, learn_raw(learners, x, graph), strict=True)
+    return [learner(x, graph, raw=known) for learner, known in pairs]
+
+
+def learn_raw(learners: Sequence[MapLearner], x: Tensor, graph: Graph) -> Sequence[Tensor | None]:
+    """Free numbers of learners that can be computed together, or ``None`` for each."""
     inner = [learner.learner for learner in learners]
     kind: Any = type(inner[0])
-    raw: Sequence[Tensor | None] = [None] * len(inner)
     if kind in _TOGETHER and all(is_as_built(module, kind) for module in inner):
         apply, fit = _TOGETHER[kind]
         if fit(inner):
-            raw = apply(inner, x, graph)
-    pairs = zip(learners, raw, strict=True)
-    return [learner(x, graph, raw=known) for learner, known in pairs]
+            return apply(inner, x, graph)
+    return [None] * len(inner)
 
 
 def _apply_mlps(mlps: Sequence[Any], x: Tensor, graph: Graph) -> list[Tensor]:
@@ -352,6 +356,8 @@ def _apply_mlps(mlps: Sequence[Any], x: Tensor, graph: Graph) -> list[Tensor]:
     p = mlps[0].dropout if mlps[0].training else 0.0
     if p == 0.0 and is_fused(x, *parameters):
         return list(fused.mlps(x, parameters).unbind())
+    if p == 0.0 and is_fused_together(x, *parameters):
+        return list(fused_runs.mlps_in_runs(x, parameters).unbind())
     weight, bias = torch.cat([m.weight for m in first]), torch.cat([m.bias for m in first])
     hidden = dropout(F.relu(linear(x, weight, bias)), p).chunk(len(mlps), dim=1)
     return [linear(part, *_own(module)) for module, part in zip(last, hidden, strict=True)]

@@ -42,6 +42,7 @@ from coopsheaf.train.recipes import dump_toml
 from coopsheaf.train.records import spell_splits
 from coopsheaf.train.run import run_identity
 from coopsheaf.train.runner import bench, current_commit
+from coopsheaf.train.together.bench import bench_together
 
 FEWEST_FOR_IMPORTANCE = 8
 
@@ -101,6 +102,7 @@ class Sweep:
         worker: str = "",
         should_stop: Callable[[], bool] = lambda: False,
         poll_seconds: float = 0.3,
+        together: bool = False,
     ) -> bool:
         """Run trials until all are finished; ``False`` if it was stopped before.
 
@@ -112,6 +114,7 @@ class Sweep:
             worker: what to call this process.
             should_stop: asked after every epoch, and while there is nothing to do.
             poll_seconds: seconds between two looks.
+            together: train the splits of a trial in one pass; nothing is pruned then.
         """
         if (dataset.name, dataset.checksum) != (self.plan.dataset, self.plan.checksum):
             raise SweepError(f"{self.folder}: is a sweep of other data than {dataset.name!r}")
@@ -119,7 +122,7 @@ class Sweep:
             claim = self.queue.claim(worker, self._suggest)
             if claim is not None:
                 try:
-                    self._run(claim, dataset, should_stop)
+                    self._run(claim, dataset, should_stop, together)
                 finally:
                     claim.close()
             elif self.queue.is_finished():
@@ -176,17 +179,19 @@ class Sweep:
         except ConfigError as error:  # values that are right one by one, but not together
             return error
 
-    def _run(self, claim: Claim, dataset: AnyDataset, should_stop: Callable[[], bool]) -> None:
+    def _run(
+        self, claim: Claim, dataset: AnyDataset, should_stop: Callable[[], bool], together: bool
+    ) -> None:
         """Train a trial's recipe on the splits, or copy the answer of a trial with the same one."""
         gone = load_optuna().exceptions.UpdateFinishedTrialError
         try:
-            state, value = self._evaluate(claim, dataset, should_stop)
+            state, value = self._evaluate(claim, dataset, should_stop, together)
             self.queue.end(claim, state, value)
         except gone:  # it was taken for dead; another process has it now
             return
 
     def _evaluate(
-        self, claim: Claim, dataset: AnyDataset, should_stop: Callable[[], bool]
+        self, claim: Claim, dataset: AnyDataset, should_stop: Callable[[], bool], together: bool
     ) -> tuple[str, float | None]:
         """How the trial ends, and its value if it is completed."""
         recipe, splits = claim.point, self.plan.splits
@@ -206,7 +211,7 @@ class Sweep:
         vals: list[float] = []
         seconds = 0.0
         try:
-            outcomes = bench(
+            outcomes = (bench_together if together else bench)(
                 recipe,
                 dataset,
                 list(splits),
@@ -225,7 +230,8 @@ class Sweep:
                     scores = {"vals": vals, "parameters": record.parameters, "seconds": seconds}
                     claim.note(scores=scores)
                     claim.trial.report(fmean(vals), len(vals) - 1)
-                    if len(vals) < len(splits) and claim.trial.should_prune():
+                    left = len(vals) < len(splits) and not together
+                    if left and claim.trial.should_prune():
                         return "pruned", None
         except (ValueError, ArithmeticError, MemoryError, RuntimeError) as error:
             # It diverged, or does not fit into memory: that is what is to be known of it.

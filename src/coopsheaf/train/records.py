@@ -56,6 +56,7 @@ class Record:
     splits: int = 0  # how many splits the dataset has
     time: str = ""
     instructions: dict[str, str] = field(default_factory=dict)  # of the processor
+    together: int = 0  # how many runs were trained in one pass; 0 for a run alone
 
     @property
     def key(self) -> tuple[str, str, int, int, str, int, str]:

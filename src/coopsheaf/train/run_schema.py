@@ -101,6 +101,7 @@ OPTIONAL: dict[str, Kind] = {
     "machine": text,
     "instructions": each(text),
     "peak_mb": or_null(number),
+    "together": whole(1),  # how many runs one pass has trained
     "batches": an_object,
     "data_dir": or_null(text),
     "encoder": an_object,  # `FeatureEncoder.from_json` reads it

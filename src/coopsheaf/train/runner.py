@@ -64,6 +64,7 @@ def make_record(run: Run, result: FitResult) -> Record:
         splits=info["splits"],
         time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         instructions=info.get("instructions", {}),  # a run may be older
+        together=info.get("together", 0),
     )
 
 

@@ -19,10 +19,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from coopsheaf.checks import check_choice
 from coopsheaf.sheaves.kernels import edgewise, factored, native, reference
+from coopsheaf.sheaves.kernels.runs import active_runs
 from coopsheaf.sheaves.kernels.terms import NodeTerms, Terms, dense_terms
 
 KERNELS: dict[str, Any] = {"reference": reference, "edgewise": edgewise, "factored": factored}
@@ -71,6 +73,15 @@ def is_fused(*tensors: Tensor | None) -> bool:
     They must be in single precision on the CPU, and nobody may need to look inside.
     """
     return native.is_plain_single(*tensors) and active_kernel() == "native"
+
+
+def is_fused_together(*tensors: Tensor | None) -> bool:
+    """The same inside of a pass of many runs, for kernels that are called run after run."""
+    if active_runs() is None or active_kernel() != "native":
+        return False
+    given = [tensor for tensor in tensors if tensor is not None]
+    single = all(t.dtype == torch.float32 and t.device.type == "cpu" for t in given)
+    return single and not torch.is_autocast_enabled("cpu")
 
 
 def node_maps(x: Tensor, terms: NodeTerms) -> Tensor:

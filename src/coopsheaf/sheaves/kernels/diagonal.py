@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from coopsheaf.sheaves.kernels.eager import differentiable_backward, is_transformed
+from coopsheaf.sheaves.kernels.runs import active_runs, by_node
 
 _ORDER = 3  # derivatives of the plain composition that are exact
 
@@ -45,6 +46,9 @@ def inverse_sqrt(diagonal: Tensor) -> Tensor:
     """
     if diagonal.dim() == 1:
         return _masked_rsqrt(diagonal, diagonal > _floor(diagonal.dtype))
+    if active_runs() is not None:
+        roots: Tensor = by_node(inverse_sqrt, diagonal)
+        return roots
     # LAPACK knows no half precision; what counts as zero is still up to the dtype given.
     half = diagonal.dtype in (torch.bfloat16, torch.float16)
     work = diagonal.float() if half else diagonal

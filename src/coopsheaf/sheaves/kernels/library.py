@@ -10,6 +10,8 @@ import ctypes
 import importlib.util
 import os
 import warnings
+from collections import deque
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -78,6 +80,10 @@ class Library:
         """Call a function; tensors, which must be contiguous, go by their addresses."""
         self.functions[name](*[a.data_ptr() if isinstance(a, Tensor) else a for a in arguments])
 
+    def each(self, name: str, *columns: Iterable[Any]) -> None:
+        """Call a function many times: ``columns`` are its arguments, numbers and addresses."""
+        deque(map(self.functions[name], *columns), maxlen=0)
+
     def __repr__(self) -> str:
         return f"coopsheaf-kernels {self.version} ({self.instructions})"
 
@@ -110,4 +116,9 @@ def load_library() -> Library | None:
 
 def addresses(tensors: list[Tensor]) -> Any:
     """An array of the addresses of some tensors."""
-    return (ctypes.c_void_p * len(tensors))(*[tensor.data_ptr() for tensor in tensors])
+    return address_array([tensor.data_ptr() for tensor in tensors])
+
+
+def address_array(places: Sequence[int | None]) -> Any:
+    """An array of addresses."""
+    return (ctypes.c_void_p * len(places))(*places)

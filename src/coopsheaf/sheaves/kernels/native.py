@@ -8,7 +8,7 @@ tests compare it with.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -38,6 +38,13 @@ def call(name: str, *arguments: Any) -> None:
     library = load_library()
     assert isinstance(library, Library)
     library(name, *arguments)
+
+
+def call_each(name: str, *columns: Iterable[Any]) -> None:
+    """Call a function of the library once for each run."""
+    library = load_library()
+    assert isinstance(library, Library)
+    library.each(name, *columns)
 
 
 def edge_lists(csr: CSR) -> tuple[Tensor, Tensor, bool]:

@@ -25,6 +25,7 @@ from coopsheaf.sheaves.edge_list import EdgeList
 from coopsheaf.sheaves.graph import CSR, Graph
 from coopsheaf.sheaves.kernels import on_cuda
 from coopsheaf.sheaves.kernels.eager import is_transformed
+from coopsheaf.sheaves.kernels.runs import active_runs, along_edges
 
 # Edge-wise work that no library product covers is done in slices of about this many numbers.
 SLICE_NUMEL = 1 << 20
@@ -47,6 +48,12 @@ def sparse_product(x: Tensor, graph: Graph, blocks: Tensor | None = None) -> Ten
         sent = x[graph.source]
         sent = sent if blocks is None else blocks.to(x.dtype) @ sent
         return torch.zeros_like(x).index_add(0, graph.target, sent)
+    if active_runs() is not None and isinstance(graph, Graph):
+        rest = () if blocks is None else (blocks,)
+        out: Tensor = along_edges(
+            lambda graph, x, *b: sparse_product(x, graph, *b), graph, x, *rest
+        )
+        return out
     arrays = (*graph.by_target, *graph.by_source)
     if blocks is None:
         # Identity blocks treat all b·c columns alike: one scalar product of that width.
@@ -70,6 +77,9 @@ def edge_products(g: Tensor, x: Tensor, graph: Graph) -> Tensor:
     """
     if isinstance(graph, EdgeList):
         return g[graph.target] @ x[graph.source].mT
+    if active_runs() is not None and isinstance(graph, Graph):
+        found: Tensor = along_edges(lambda graph, g, x: edge_products(g, x, graph), graph, g, x)
+        return found
     arrays = (*graph.by_target, *graph.by_source)
     if forward_ad._current_level < 0 or is_transformed():
         return _outer(g, x, *arrays)
@@ -224,7 +234,7 @@ def _multiply(x: Tensor, blocks: Tensor | None, ptr: Tensor, other: Tensor, edge
     values = None if blocks is None else blocks.to(work.dtype)[edge]  # in the order of the rows
     if b == 1:
         weights = None if values is None else values.view(-1)
-        out = _sum_bags(work.view(n, c), ptr, other, weights)
+        out = sum_bags(work.view(n, c), ptr, other, weights)
     elif _has_block_product(work):
         assert values is not None, "identity blocks are given as columns of one"
         _silence_beta_warning()
@@ -246,7 +256,7 @@ def _launch(x: Tensor, blocks: Tensor | None, csr: CSR) -> Tensor:
     return on_cuda.neighbour_sums(x.squeeze(1), csr, weight).unsqueeze(1)
 
 
-def _sum_bags(table: Tensor, ptr: Tensor, other: Tensor, weights: Tensor | None) -> Tensor:
+def sum_bags(table: Tensor, ptr: Tensor, other: Tensor, weights: Tensor | None) -> Tensor:
     """Σ w_k table[other_k] over the entries k of each row, as sums of an embedding bag.
 
     On the CPU the same numbers as the CSR product, several times faster in single precision and
@@ -275,7 +285,7 @@ def _sum_block_rows(work: Tensor, ptr: Tensor, other: Tensor, values: Tensor) ->
         -1
     )  # (m·b,)
     table, bags, turned = work.view(n * b, c), ptr * b, values.transpose(0, 1)  # (b, m, b)
-    rows = [_sum_bags(table, bags, entries, turned[p].reshape(-1)) for p in range(b)]
+    rows = [sum_bags(table, bags, entries, turned[p].reshape(-1)) for p in range(b)]
     return torch.stack(rows, dim=1)
 
 
