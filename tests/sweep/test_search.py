@@ -81,6 +81,21 @@ def test_a_sweep_trains_selects_and_writes(tmp_path: Path) -> None:
     assert not list((tmp_path / "sweep").glob("*.jsonl"))
 
 
+def test_the_splits_of_a_trial_are_trained_in_one_pass(tmp_path: Path) -> None:
+    alone, data = run(tmp_path, 3, name="alone"), node_dataset()
+    sweep = Sweep(plan(tmp_path), tmp_path / "together")
+    sweep.grow(3)
+    assert sweep.work(data, together=True)
+    rows = sweep.queue.rows()
+    assert [row.state for row in rows] == ["complete"] * 3
+    for mine, theirs in zip(rows, alone.queue.rows(), strict=True):
+        assert mine.params == theirs.params
+        assert mine.vals == pytest.approx(theirs.vals)
+    records = find_records(tmp_path / "together" / "records")
+    assert [record.together for record in records] == [2] * 6
+    assert not any(path.is_dir() for path in (tmp_path / "together" / "runs").glob("csnn-*"))
+
+
 def test_the_source_of_the_best_recipe_says_it_all(tmp_path: Path, trainer: Trainer) -> None:
     sweep = run(tmp_path, 6, sampler="random", seed=3, prune=False)
     best = sweep.best()
