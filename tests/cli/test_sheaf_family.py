@@ -18,6 +18,7 @@ from coopsheaf.train.records import find_records
 
 NAMES = (
     "dsnn", "polynsd", "nsp", "onda", "onda-directional", "dnsd", "sheaf-attention", "copresheaf",
+    "isn", "conn-nsd", "conn-nsd-edge-random", "conn-nsd-node-random", "quiver-nsd", "nlsd",
 )  # fmt: skip
 EACH = pytest.mark.parametrize("name", NAMES)
 
@@ -57,6 +58,9 @@ def test_it_is_searched(tmp_path: Path, name: str) -> None:
 @EACH
 def test_it_is_compared(program: Program, name: str) -> None:
     own = (*write_tables(40), "--target", "label")
+    # Frames of local PCA want as many features as a stalk has dimensions.
+    rows = [f"{i},{20 + i % 7},{i * i % 11},{i % 5},{'yn'[i % 3 > 0]}" for i in range(40)]
+    Path("nodes.csv").write_text("\n".join(["id,age,size,rank,label", *rows]))
     quick = ("--folds", "3", "--trials", "1", "--epochs", "1", "--set", "model.hidden_channels=8")
     said = program.ok("compare", *own, *quick, "--models", name, "mlp", "--out", "c")
     assert name in said

@@ -149,6 +149,11 @@ def test_controls_diffuse_on_what_is_drawn() -> None:
         assert not torch.allclose(other(x, EDGES, weight), want)
 
 
+def test_maps_of_pairs_need_no_features() -> None:
+    model = RandomConnNSD(1, H, 1, OUT, stalk_dim=3, num_nodes=N, draw="edge").double()
+    assert model(randn(N, 1), EDGES).shape == (N, OUT)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -158,6 +163,7 @@ def test_controls_diffuse_on_what_is_drawn() -> None:
         (lambda: network()(randn(2, F_IN), torch.tensor([[0, 0, 1], [0, 1, 0]])), "must not hold self-loops"),
         (lambda: network()(randn(N, F_IN) / 0, EDGES), "`x` must be finite for local PCA"),
         (lambda: network(normalization="degree"), "`normalization` must be 'augmented' or None for Conn"),
+        (lambda: RandomConnNSD(2, H, num_nodes=3, draw="node"), "at most the number of features, 2: .* got 3"),
         (lambda: RandomConnNSD(F_IN, H, num_nodes=3, draw="face"), "`draw` must be one of 'edge', 'node'"),
         (lambda: RandomConnNSD(F_IN, H, num_nodes=3, pool="mean"), "`pool` must be None"),
         (lambda: ConnectionConv(H, D)(torch.ones(N, D, H), EDGES), "`laplacian` must be given"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -64,6 +64,7 @@ class ConnNSD(NSD):
     """
 
     conv_kind = ConnectionConv
+    needs_frames: ClassVar[bool] = True  # in the space of the features
     exportable = False
     why_not_exportable = "this network finds its maps by decompositions of the features"
 
@@ -78,7 +79,8 @@ class ConnNSD(NSD):
         stalk_dim: int = 3,
         **settings: Any,
     ) -> None:
-        check_frame_dim(stalk_dim, check_int("in_channels", in_channels, minimum=1))
+        if self.needs_frames:
+            check_frame_dim(stalk_dim, check_int("in_channels", in_channels, minimum=1))
         super().__init__(
             in_channels,
             hidden_channels,
@@ -133,7 +135,7 @@ class RandomConnNSD(ConnNSD):
         as those of :class:`~coopsheaf.zoo.nsd.NSD`, with ``num_nodes`` nodes.
     """
 
-    exportable = False
+    needs_frames = False
     why_not_exportable = "this network knows every node of one graph"
 
     @arguments_of(ConnNSD)
@@ -156,6 +158,8 @@ class RandomConnNSD(ConnNSD):
             )
         check_choice("draw", draw, DRAWS)
         super().__init__(in_channels, hidden_channels, num_layers, out_channels, **settings)
+        if draw == "node":
+            check_frame_dim(self.stalk_dim, in_channels)
         self.num_nodes = check_int("num_nodes", num_nodes, minimum=1)
         self.map_seed = check_int("map_seed", map_seed, minimum=0)
         self.draw = draw
