@@ -104,6 +104,20 @@ def test_maps_are_found_once_and_again_for_other_features(monkeypatch: pytest.Mo
     assert not torch.allclose(model(x, graph), first)
 
 
+def test_runs_side_by_side_find_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under vmap over parameters, after a pass of a network alone."""
+    model, graph, x = network(), Graph(EDGES, N), randn(N, F_IN)
+    alone = model(x, graph)
+    monkeypatch.setattr(module, "connection_maps", None)  # nobody may ask again
+    twice = {key: torch.stack([p.detach()] * 2) for key, p in model.named_parameters()}
+
+    def run(parameters: dict[str, Tensor]) -> Tensor:
+        return torch.func.functional_call(model, parameters, (x, graph))
+
+    got = torch.func.vmap(run)(twice)
+    assert_close(got, torch.stack([alone.detach()] * 2), **EXACT)
+
+
 def test_batches_of_graphs_are_told_apart() -> None:
     """The same features on the same graph, but in other batches: missing neighbours differ."""
     edges = torch.tensor([[0, 1, 3, 4], [1, 0, 4, 3]])

@@ -14,7 +14,6 @@ from coopsheaf.models.arguments import arguments_of
 from coopsheaf.nn.structure import check_rows
 from coopsheaf.sheaves.connections import check_frame_dim, connection_maps, random_connection
 from coopsheaf.sheaves.graph import Graph
-from coopsheaf.sheaves.kernels.eager import is_transformed
 from coopsheaf.zoo.conn.conv import ConnectionConv, ConnectionMaps
 from coopsheaf.zoo.nsd.network import NSD
 
@@ -199,10 +198,12 @@ class _Kept(NamedTuple):
 
 def remembered_maps(x: Tensor, graph: Graph, stalk_dim: int, batch: Tensor | None = None) -> Tensor:
     """The connection of local PCA, kept with the graph until it is asked for other features."""
-    if torch.compiler.is_compiling() or is_transformed() or forward_ad._current_level >= 0:
+    # What a transform has wrapped must not outlive it; features that it leaves alone are as always.
+    wrapped = torch._C._functorch.is_functorch_wrapped_tensor
+    if torch.compiler.is_compiling() or wrapped(x) or forward_ad._current_level >= 0:
         return connection_maps(x, graph, stalk_dim, batch=batch)
     kept: dict[int, _Kept] = graph.remember("connection maps", lambda graph: {})
-    x = x.detach()
+    x = x.detach().as_subclass(Tensor)
     if stalk_dim in kept and kept[stalk_dim].fits(x, batch):
         return kept[stalk_dim].maps
     with torch.inference_mode(False), torch.no_grad():
