@@ -35,8 +35,9 @@ def test_a_threshold_decides_and_weights_are_calibrated(tmp_path: Path) -> None:
     raw = CSNNClassifier(**settings | {"calibrate": False}).fit(x, y, edges=edges)
     assert not raw.run_.decision.calibrated
     # With weights the share of positives is far too high, unless it is calibrated.
-    assert abs(chance.mean() - (y == "yes").mean()) < 0.1
-    assert raw.predict_proba(x, edges)[:, 1].mean() - chance.mean() > 0.1
+    share, found = (y == "yes").mean(), raw.predict_proba(x, edges)[:, 1].mean()
+    assert found - share > 0.08
+    assert abs(chance.mean() - share) < (found - share) / 2
 
 
 def test_a_rule_that_is_none() -> None:
