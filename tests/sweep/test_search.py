@@ -359,7 +359,7 @@ def test_no_trial_is_lost_whoever_dies(tmp_path: Path, trainer: Trainer, seed: i
                 claim.note(error="stopped")
                 sweep.queue.end(claim, "fail")
             else:
-                sweep._run(claim, data, lambda: False)
+                sweep._run(claim, data, lambda: False, together=False)
             claim.close()
         if not taken and sweep.queue.is_finished():
             break
