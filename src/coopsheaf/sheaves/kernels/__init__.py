@@ -39,6 +39,9 @@ _active: str | None = None  # not decided yet
 def active_kernel() -> str:
     """The kernel that computes now."""
     global _active
+    if _active is None and torch.compiler.is_compiling():
+        # Nothing is loaded while a program is traced, and no compiled kernel is called in it.
+        return os.environ.get(VARIABLE) or "factored"
     if _active is None:
         best = "native" if native.is_available() else "factored"
         _active = os.environ.get(VARIABLE) or best
