@@ -220,29 +220,27 @@ static void sage(const SageSizes& s, const float* x, const int64_t* ptr, const I
     float *at = y + j * s.n * s.o, *to = out + j * s.n * s.o;
     auto left = pack_transposed<Kind>(own[0], s.o, s.k);
     auto right = pack_transposed<Kind>(own[2], s.o, s.k);
-    if (s.projects) {
-      auto weight = pack_transposed<Kind>(own[3], s.k, s.k);
-      float* projected = sent + j * s.n * s.k;
-      parallel_blocks(s.n, [&](Scratch& scratch, int64_t row, int64_t rows) {
-        float* p = projected + row * s.k;
-        times<Kind>(scratch, rows, s.k, from + row * s.k, s.k, weight, p, s.k);
+    auto weight = s.projects ? pack_transposed<Kind>(own[3], s.k, s.k) : Packed<Kind>();
+    parallel_blocks(s.n, [&](Scratch& scratch, int64_t row, int64_t rows) {
+      Along<Kind> own_cells(scratch.own, rows, s.k, from + row * s.k, s.k);
+      times(rows, own_cells, right, at + row * s.o, s.o);
+      if (s.projects) {
+        float* p = sent + (j * s.n + row) * s.k;
+        times(rows, own_cells, weight, p, s.k);
         finish_rows<RELU>(rows, s.k, own[4], p, p, nullptr, 0);
         times<Kind>(scratch, rows, s.k, p, s.k, left, told + row * s.o, s.o);
-      });
-    } else {
-      parallel_blocks(s.n, [&](Scratch& scratch, int64_t row, int64_t rows) {
-        times<Kind>(scratch, rows, s.k, from + row * s.k, s.k, left, told + row * s.o, s.o);
-      });
-    }
+      } else {
+        times(rows, own_cells, left, told + row * s.o, s.o);
+      }
+    });
+    Rows<Index> all_told(told, s.n, s.o, ptr, other);
     with_activation(activation, [&](auto act) {
       parallel_rows(s.n, ptr, [&](int64_t begin, int64_t end) {
-        Scratch scratch;
         Mask own_mask = mask;
         std::vector<float> heard(s.o);
         each_block(begin, end, [&](int64_t row, int64_t rows) {
-          times<Kind>(scratch, rows, s.k, from + row * s.k, s.k, right, at + row * s.o, s.o);
           for (int64_t i = row; i < row + rows; i++) {
-            gather(told, s.o, other + ptr[i], other + ptr[i + 1], heard.data());
+            gather(all_told, i, heard.data());
             float* yi = at + i * s.o;
             each_vector(s.o, [&](int64_t c, int lanes) {
               V sum = load_some(heard.data() + c, lanes) * inverse_degree[i];
@@ -287,16 +285,14 @@ static void sage_back(const SageSizes& s, const float* grad, const float* x, con
     auto weight = s.projects ? pack<Kind>(own[3], k, k) : Packed<Kind>();
     float* into = grad_x == nullptr ? nullptr : s.shared ? grad_x : grad_x + j * s.n * k;
     bool add = s.shared && j > 0;
+    Rows<Index> all_spread(spread, s.n, o, ptr, other);
     sum_rows(s.n, ROWS, size, grad_parameters + j * size, [&](int64_t begin, int64_t end, float* to) {
       float *gl = to, *gb = gl + o * k, *gr = gb + o, *gw = gr + o * k, *ga = gw + k * k;
       Scratch scratch;
       std::vector<float> heard(ROWS * o), back(s.projects ? ROWS * k : 0);
       each_block(begin, end, [&](int64_t row, int64_t rows) {
         const float *g = inner + row * o, *own_x = from + row * k;
-        for (int64_t i = 0; i < rows; i++) {
-          const int64_t* bounds = ptr + row + i;
-          gather(spread, o, other + bounds[0], other + bounds[1], &heard[i * o]);
-        }
+        for (int64_t i = 0; i < rows; i++) gather(all_spread, row + i, &heard[i * o]);
         transposed_times<Kind>(scratch, rows, o, k, heard.data(), o, told + row * k, k, gl);
         add_columns(rows, o, g, o, gb);
         Across<Kind> own_cells(scratch.own, rows, k, own_x, k);

@@ -8,7 +8,7 @@ extern "C" {
 coopsheaf_loop coopsheaf_parallel_loop = nullptr;
 
 // Changes with the arguments of any function: who calls must have the same number.
-PUBLIC int32_t coopsheaf_interface() { return 1; }
+PUBLIC int32_t coopsheaf_interface() { return 2; }
 
 // The address of a loop like PyTorch's `torch_parallel_for`; null for one thread.
 PUBLIC void coopsheaf_use_loop(void* loop) { coopsheaf_parallel_loop = (coopsheaf_loop)loop; }

@@ -11,19 +11,44 @@
 
 namespace VARIANT {
 
-// out = sum of the rows that are listed: `width` numbers each, up to N vectors at a time, which
-// stay in registers while the list is read.
-template <int N, class Index>
-static inline void gather_vectors(const float* rows, int64_t width, const Index* first,
-                                  const Index* last, int tail, float* out) {
+// Rows of numbers, `width` each, of which lists of their places name some.
+template <class Index>
+struct Rows {
+  const float* rows;
+  int64_t width;
+  const int64_t* ptr;  // list i is other[ptr[i]] to other[ptr[i + 1]]
+  const Index *other, *end;
+  int64_t near;  // rows this close to row i are in the cache when list i is read
+  bool far;      // more than the caches next to a core hold
+
+  Rows(const float* rows, int64_t n, int64_t width, const int64_t* ptr, const Index* other)
+      : rows(rows), width(width), ptr(ptr), other(other), end(other + ptr[n]),
+        near((1 << 14) / std::max<int64_t>(1, width)), far(n * width * 4 > (8 << 20)) {}
+
+  // The row that is needed AHEAD rows later, of list i or of the next ones, is on its way while
+  // this one is added up: to the nearest cache, or from far away to the second.
+  template <bool FAR>
+  void ask(int64_t i, const Index* at, int64_t column, int64_t bytes) const {
+    constexpr int AHEAD = 16;
+    if (at + AHEAD >= end) return;
+    int64_t wanted = (int64_t)at[AHEAD];
+    if ((uint64_t)(wanted - i + near) <= (uint64_t)(2 * near)) return;
+    const char* next = (const char*)(rows + wanted * width + column);
+    for (int64_t v = 0; v < bytes; v += 64) __builtin_prefetch(next + v, 0, FAR ? 2 : 3);
+  }
+};
+
+// out = sum of the rows of list i: up to N vectors from a column on, which stay in registers while
+// the list is read.
+template <int N, bool FAR, class Index>
+static inline void gather_vectors(const Rows<Index>& from, int64_t i, int64_t column, int tail,
+                                  float* out) {
   V sums[N];
   for (int v = 0; v < N; v++) sums[v] = V{};
-  for (const Index* at = first; at < last; at++) {
-    const float* row = rows + (int64_t)*at * width;
-    if (at + 6 < last) {
-      const char* next = (const char*)(rows + (int64_t)at[6] * width);
-      for (int v = 0; v < N * LANES * 4; v += 64) __builtin_prefetch(next + v);
-    }
+  const Index* last = from.other + from.ptr[i + 1];
+  for (const Index* at = from.other + from.ptr[i]; at < last; at++) {
+    const float* row = from.rows + (int64_t)*at * from.width + column;
+    from.template ask<FAR>(i, at, column, N * LANES * 4);
     for (int v = 0; v + 1 < N; v++) sums[v] += load(row + v * LANES);
     sums[N - 1] += load_some(row + (N - 1) * LANES, tail);
   }
@@ -33,24 +58,28 @@ static inline void gather_vectors(const float* rows, int64_t width, const Index*
 
 constexpr int GATHERED = 8;  // vectors at a time
 
-template <int N, class Index>
-static inline void gather_part(const float* rows, int64_t width, const Index* first,
-                               const Index* last, int64_t columns, float* out) {
+template <int N, bool FAR, class Index>
+static inline void gather_part(const Rows<Index>& from, int64_t i, int64_t column, int64_t columns,
+                               float* out) {
   if constexpr (N > 1) {
     if (columns <= (N - 1) * LANES) {
-      gather_part<N - 1>(rows, width, first, last, columns, out);
+      gather_part<N - 1, FAR>(from, i, column, columns, out);
       return;
     }
   }
-  gather_vectors<N>(rows, width, first, last, (int)(columns - (N - 1) * LANES), out);
+  gather_vectors<N, FAR>(from, i, column, (int)(columns - (N - 1) * LANES), out);
 }
 
 template <class Index>
-static inline void gather(const float* rows, int64_t width, const Index* first, const Index* last,
-                          float* out) {
+static inline void gather(const Rows<Index>& from, int64_t i, float* out) {
   constexpr int64_t STEP = GATHERED * LANES;
-  for (int64_t c = 0; c < width; c += STEP) {
-    gather_part<GATHERED>(rows + c, width, first, last, std::min(STEP, width - c), out + c);
+  for (int64_t c = 0; c < from.width; c += STEP) {
+    int64_t columns = std::min(STEP, from.width - c);
+    if (from.far) {
+      gather_part<GATHERED, true>(from, i, c, columns, out + c);
+    } else {
+      gather_part<GATHERED, false>(from, i, c, columns, out + c);
+    }
   }
 }
 
@@ -128,11 +157,12 @@ static void node_maps(const NodeMaps& t, const int64_t* ptr, const Index* other,
       map_node<D>(t.right + i * D * D, t.by_right(i), t.x + i * width, t.h, sent + i * width);
     }
   });
+  Rows<Index> all_sent(sent, t.n, width, ptr, other);
   parallel_rows(t.n, ptr, [&](int64_t begin, int64_t end) {
     std::vector<float> own(heard == nullptr ? width : 0);  // nobody will ask what was heard
     for (int64_t i = begin; i < end; i++) {
       float* told = heard == nullptr ? own.data() : heard + i * width;
-      gather(sent, width, other + ptr[i], other + ptr[i + 1], told);
+      gather(all_sent, i, told);
       answer_node<D>(t.diagonal[i], t.x + i * width, t.left + i * D * D, t.by_left(i), told,
                      t.h, y + i * width);
     }
@@ -161,11 +191,12 @@ static void node_maps_back(const NodeMaps& t, const float* grad, const float* he
       g.diagonal[i] = sum(dots);
     }
   });
+  Rows<Index> all_asked(asked, t.n, width, ptr, other);
   parallel_rows(t.n, ptr, [&](int64_t begin, int64_t end) {
     std::vector<float> told(width);
     for (int64_t i = begin; i < end; i++) {
       const float* m = t.right + i * D * D;
-      gather(asked, width, other + ptr[i], other + ptr[i + 1], told.data());
+      gather(all_asked, i, told.data());
       answer_node<D>(t.diagonal[i], grad + i * width, m, t.by_right(i), told.data(), t.h,
                      g.x + i * width);
       map_gradient<D>(m, t.by_right(i), told.data(), t.x + i * width, t.h,

@@ -62,12 +62,20 @@ static inline uint32_t to_half(float x) {
 }
 
 static inline VU to_halves(V x) {
-#if defined(__AVX512BF16__)
-  return (VU)_mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh((__m512)x));
-#endif
   VU bits = (VU)x;
   VU rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   return (VU)choose((VI)((bits & 0x7fffffffu) > 0x7f800000u), (V)((bits >> 16) | 0x40u), (V)rounded);
+}
+
+// Two numbers to a cell, `first` in its lower half.
+static inline VU to_cells(V first, V second) {
+#if defined(__AVX512BF16__)
+  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
+                                         8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  __m512i halves = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
+  return (VU)_mm512_permutexvar_epi16(order, halves);
+#endif
+  return to_halves(first) | (to_halves(second) << 16);
 }
 
 // A matrix (k, n) as panels of WIDE columns, each (k, WIDE), filled up with zeros. `element(i, j)`
@@ -167,18 +175,18 @@ struct Scratch {
 };
 
 // Rows of numbers to cells along the rows, (m, k) to (m, depth).
-static inline const float* along(Scratch&, const Single*, int64_t, int64_t, const float* a,
-                                 int64_t row, int64_t& cell_row) {
+static inline const float* along(std::vector<uint32_t>&, const Single*, int64_t, int64_t,
+                                 const float* a, int64_t row, int64_t& cell_row) {
   cell_row = row;
   return a;
 }
 
-static inline const uint32_t* along(Scratch& scratch, const Half*, int64_t m, int64_t k,
+static inline const uint32_t* along(std::vector<uint32_t>& cells, const Half*, int64_t m, int64_t k,
                                     const float* a, int64_t row, int64_t& cell_row) {
   cell_row = (k + 1) / 2;
-  scratch.left.resize(m * cell_row + 1);
+  cells.resize(m * cell_row + 1);
   for (int64_t r = 0; r < m; r++) {
-    uint16_t* to = (uint16_t*)(scratch.left.data() + r * cell_row);
+    uint16_t* to = (uint16_t*)(cells.data() + r * cell_row);
     const float* from = a + r * row;
     int64_t i = 0;
 #if defined(__AVX512BF16__)
@@ -190,7 +198,7 @@ static inline const uint32_t* along(Scratch& scratch, const Half*, int64_t m, in
     for (; i < k; i++) to[i] = (uint16_t)to_half(from[i]);
     if (k % 2) to[k] = 0;
   }
-  return scratch.left.data();
+  return cells.data();
 }
 
 // Pairs of rows to cells across the rows, (m, k) to (ceil(m / 2), k).
@@ -209,8 +217,8 @@ static inline const uint32_t* across(std::vector<uint32_t>& cells, const Half*, 
     uint32_t* to = cells.data() + r / 2 * cell_row;
     bool both = r + 1 < m;
     each_vector(k, [&](int64_t i, int count) {
-      VU cell = to_halves(load_some(upper + i, count));
-      if (both) cell |= to_halves(load_some(lower + i, count)) << 16;
+      V below = both ? load_some(lower + i, count) : V{};
+      VU cell = to_cells(load_some(upper + i, count), below);
       std::memcpy(to + i, &cell, 4 * count);
     });
     for (int64_t i = k; i < cell_row; i++) to[i] = 0;
@@ -218,20 +226,35 @@ static inline const uint32_t* across(std::vector<uint32_t>& cells, const Half*, 
   return cells.data();
 }
 
+// A of a product A B as cells along its rows; good as long as the cells are not used again.
+template <class Kind>
+struct Along {
+  const typename Kind::Cell* cells;
+  int64_t row;  // how far rows are apart
+
+  Along(std::vector<uint32_t>& store, int64_t m, int64_t k, const float* a, int64_t a_row) {
+    cells = along(store, (const Kind*)nullptr, m, k, a, a_row, row);
+  }
+};
+
 // C (m, n) = A B, or C += A B, for a block of rows.
 template <class Kind>
-static void times(Scratch& scratch, int64_t m, int64_t k, const float* a, int64_t a_row,
-                  const Packed<Kind>& b, float* c, int64_t c_row, bool add = false) {
-  int64_t row;
-  auto* cells = along(scratch, (const Kind*)nullptr, m, k, a, a_row, row);
+static void times(int64_t m, const Along<Kind>& a, const Packed<Kind>& b, float* c, int64_t c_row,
+                  bool add = false) {
   for (int64_t j = 0; j < b.columns; j += WIDE) {
     const auto* panel = b.cells.data() + j * b.depth;
     int columns = (int)std::min<int64_t>(WIDE, b.columns - j);
     for (int64_t r = 0; r < m; r += TILE) {
-      tile_of<Kind>(m - r, b.depth, cells + r * row, row, 1, panel, WIDE, c + r * c_row + j, c_row,
-                    columns, add);
+      tile_of<Kind>(m - r, b.depth, a.cells + r * a.row, a.row, 1, panel, WIDE, c + r * c_row + j,
+                    c_row, columns, add);
     }
   }
+}
+
+template <class Kind>
+static void times(Scratch& scratch, int64_t m, int64_t k, const float* a, int64_t a_row,
+                  const Packed<Kind>& b, float* c, int64_t c_row, bool add = false) {
+  times(m, Along<Kind>(scratch.left, m, k, a, a_row), b, c, c_row, add);
 }
 
 // B of a product Aᵀ B as cells across its rows; good as long as the cells are not used again.

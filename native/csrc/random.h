@@ -19,8 +19,9 @@ static inline Halves multiply_wide(VU a, uint32_t factor) {
 #if defined(__AVX512F__)
   __m512i f = _mm512_set1_epi32((int)factor), x = (__m512i)a;
   __m512i even = _mm512_mul_epu32(x, f), odd = _mm512_mul_epu32(_mm512_srli_epi64(x, 32), f);
-  return {(VU)_mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd),
-          (VU)_mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32))};
+  // One shuffle moves the halves of one product between those of the other.
+  return {(VU)_mm512_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)0xF5),
+          (VU)_mm512_mask_shuffle_epi32(even, 0xAAAA, odd, (_MM_PERM_ENUM)0xA0)};
 #elif defined(__AVX2__)
   __m256i f = _mm256_set1_epi32((int)factor), x = (__m256i)a;
   __m256i even = _mm256_mul_epu32(x, f), odd = _mm256_mul_epu32(_mm256_srli_epi64(x, 32), f);

@@ -3,6 +3,7 @@
 #include "layers.h"
 #include "maps.h"
 #include "node_maps.h"
+#include "norms.h"
 
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -194,4 +195,16 @@ EXPORT(update_back)
  float* grad_y, float* grad_epsilon) {
   Mask mask(seed, dropped);
   update_back(n, d, h, grad, x, y, epsilon, activation, mask, grad_x, grad_y, grad_epsilon);
+}
+
+EXPORT(norm)
+(int64_t n, int64_t k, const float* x, const float* weight, const float* bias, float eps,
+ float* y) {
+  norm(n, k, x, weight, bias, eps, y);
+}
+
+EXPORT(norm_back)
+(int64_t n, int64_t k, const float* grad, const float* x, const float* weight, float eps,
+ float* grad_x, float* grad_parameters) {
+  norm_back(n, k, grad, x, weight, eps, grad_x, grad_parameters);
 }

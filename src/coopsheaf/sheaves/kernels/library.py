@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# The arguments of every function: whole numbers (n), addresses of arrays (a).
+# The arguments of every function: whole numbers (n), other numbers (x), addresses of arrays (a).
 _ARGUMENTS = {
     "node_maps": "nnn" + 8 * "a" + "naaa",
     "node_maps_back": "nnn" + 10 * "a" + "n" + 7 * "a",
@@ -36,12 +36,14 @@ _ARGUMENTS = {
     "mix": "nnnaaana",
     "mix_back": "nnnaaaanaaa",
     "drop": "nanna",
+    "norm": "nnaaaxa",
+    "norm_back": "nnaaaxaa",
     "update": "nnnaaannna",
     "update_back": "nnnaaaannnaaa",
 }
-_KINDS = {"n": ctypes.c_int64, "a": ctypes.c_void_p}
+_KINDS = {"n": ctypes.c_int64, "x": ctypes.c_float, "a": ctypes.c_void_p}
 
-INTERFACE = 1  # raised, here and in `library.cpp`, with every change of arguments
+INTERFACE = 2  # raised, here and in `library.cpp`, with every change of arguments
 LARGEST_STALK = 8  # the largest stalk dimension that was compiled
 
 
