@@ -29,6 +29,7 @@ FLOORS = [
     "sheaves.edges",
     "sheaves.places",
     "sheaves.graph",
+    "sheaves.many_graphs",
     "sheaves.edge_list",
     "sheaves.maps",
     "sheaves.kernels",

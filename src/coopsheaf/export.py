@@ -109,6 +109,10 @@ def make_program(run: Run) -> ExportedProgram:
             "the run predicts links, and a program takes a graph and no pairs; "
             "coopsheaf.predict_links scores them"
         )
+    if run.info.get("pe_channels"):
+        raise ValueError(
+            "the run uses places of nodes, and a program takes none; train one without `data.pe`"
+        )
     info = find_model(run.info["model"])
     if not info.find_network().exportable:
         raise ValueError(
@@ -224,6 +228,9 @@ def _example(run: Run, *, nodes: int, seed: int) -> _Example:
     ring = torch.arange(nodes - 1)
     there = torch.stack([ring, (ring + 1) % (nodes - 1)])
     edge_index = torch.cat([there, there.flip(0)], dim=1)
+    coded = getattr(run.recipe.model, "encoder", None) == "atoms"
+    if coded:  # 0 and 1 are codes of every column
+        x = (x > 0).to(dtype)
     arguments: tuple[Tensor, ...] = (x, edge_index)
     named = {}
     if uses_weights(run):
@@ -231,7 +238,8 @@ def _example(run: Run, *, nodes: int, seed: int) -> _Example:
         arguments = (*arguments, weight.repeat(2))
     if channels := run.info.get("edge_channels", 0):
         m = edge_index.shape[1]
-        named["edge_attr"] = torch.randn(m, channels, generator=rng, dtype=dtype)
+        attr = torch.randn(m, channels, generator=rng, dtype=dtype)
+        named["edge_attr"] = (attr > 0).to(dtype) if coded else attr
     return _Example(arguments, named)
 
 

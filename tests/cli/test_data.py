@@ -36,7 +36,7 @@ def row(out: str, name: str) -> list[str]:
 def test_the_list_has_every_name(program: Program) -> None:
     out = program.ok("data", "list")
     for name in list_datasets():
-        made = name == "minesweeper-generated" or name.startswith("directed-communities-")
+        made = DATASETS[name].generate is not None
         assert row(out, name)[4] == ("generated" if made else "no")
     assert row(out, "tolokers")[1:4] == ["11,758", "519,000", "auroc"]
     assert "substitute" in " ".join(row(out, "roman-empire-substitute")[5:])

@@ -45,6 +45,11 @@ NAMES = [
     "chameleon-directed", "texas", "wisconsin", "cornell", "cornell-corrected", "film", "penn94",
     "reed98", "amherst41", "johns-hopkins55", "cornell5", "peptides-func", "peptides-struct",
 ]  # fmt: skip
+LONG_RANGE = [
+    "barbell-10", "barbell-20", "barbell-50", "ring-transfer-5", "ring-transfer-10",
+    "ring-transfer-20", "ring-transfer-35", "ring-transfer-50", "tree-transfer-5",
+    "tree-transfer-8", "echo-like-sssp", "echo-like-ecc", "echo-like-diameter",
+]  # fmt: skip
 ABSENT = {
     "roman-empire",
     "amazon-ratings",
@@ -130,7 +135,7 @@ CLASS_COUNTS = {
 
 def test_every_promised_name_is_there() -> None:
     shares = [f"directed-communities-{percent}" for percent in (0, 25, 50, 75, 100)]
-    assert list(DATASETS) == [*NAMES, "minesweeper-generated", *shares]
+    assert list(DATASETS) == [*NAMES, "minesweeper-generated", *shares, *LONG_RANGE]
     assert set(COUNTS) == set(REAL)
 
 
@@ -490,3 +495,8 @@ def test_what_is_generated_is_what_its_entry_says(name: str) -> None:
     info, dataset = DATASETS[name], load(name)
     assert (dataset.name, dataset.task, dataset.metric) == (name, info.task, info.metric)
     assert verify(name).differences == ()
+
+
+def test_many_generated_graphs_are_taken_as_they_are() -> None:
+    with pytest.raises(ValueError, match="as it is generated as many graphs"):
+        load_dataset("echo-like-diameter", direction="undirected")

@@ -61,6 +61,8 @@ SMALL: dict[str, tuple[dict[str, Any], int]] = {
     "conn-nsd-node-random": ({"hidden_channels": 4}, 167),
     "quiver-nsd": ({"hidden_channels": 4}, 599),
     "nlsd": ({"hidden_channels": 4}, 959),
+    "jdsnn": ({"hidden_channels": 4}, 203),
+    "risnn": ({"hidden_channels": 4}, 527),
     "resnet": ({"hidden_channels": 8}, 411),
     "gcn": ({"hidden_channels": 8}, 411),
     "sage": ({"hidden_channels": 8}, 539),
@@ -105,6 +107,25 @@ SMALL: dict[str, tuple[dict[str, Any], int]] = {
     "acmii": ({"hidden_channels": 8}, 367),
     "glognn": ({"hidden_channels": 8}, 157),
     "glognn++": ({"hidden_channels": 8}, 160),
+    "gcn-lrgb": ({"hidden_channels": 8, "num_layers": 2}, 363),
+    "gine": ({"hidden_channels": 8, "num_layers": 2}, 515),
+    "gatedgcn": ({"hidden_channels": 8, "num_layers": 2}, 1_011),
+    "gps": ({"hidden_channels": 8, "num_layers": 2, "num_heads": 2}, 2_171),
+    "drew": ({"hidden_channels": 8, "num_layers": 2}, 291),
+    "san": ({"hidden_channels": 8, "num_layers": 2, "num_heads": 2}, 1_755),
+    "exphormer": ({"hidden_channels": 8, "num_layers": 2, "num_heads": 2}, 2_059),
+    "graph-vit": (
+        {"hidden_channels": 8, "num_layers": 2, "num_heads": 2, "num_patches": 4},
+        2_221,
+    ),
+    "graph-mixer": ({"hidden_channels": 8, "num_layers": 2, "num_patches": 4}, 1_837),
+}
+
+# Nobody hears what the last layer makes of the edges; published networks have its norm all the same.
+UNHEARD = {
+    "gatedgcn": "layers.1.edge_norm",
+    "gps": "layers.1.local.edge_norm",
+    "exphormer": "layers.1.gated.edge_norm",
 }
 
 EACH_MODEL = pytest.mark.parametrize("name", MODELS)
@@ -116,10 +137,21 @@ EACH_NETWORK = pytest.mark.parametrize(
 
 
 # Networks that are no sequence of layers cannot be read layer by layer.
-NOT_LAYERED = ("gprgnn", "gprgnn-lab", "linkx", "fsgnn", "glognn", "glognn++")
+NOT_LAYERED = (
+    "gprgnn",
+    "gprgnn-lab",
+    "linkx",
+    "fsgnn",
+    "glognn",
+    "glognn++",
+    "graph-vit",
+    "graph-mixer",
+)
 EACH_LAYERED = pytest.mark.parametrize("name", [n for n in MODELS if n not in NOT_LAYERED])
 # Networks that belong to one graph are built for its number of nodes.
 EACH_INDUCTIVE = pytest.mark.parametrize("name", [n for n in MODELS if MODELS[n].inductive])
+# Networks on the parts that METIS finds, which depend on the order of the nodes.
+ORDERED = ("graph-vit", "graph-mixer")
 
 
 def build(
@@ -222,13 +254,15 @@ def test_gradients_reach_every_parameter(name: str) -> None:
         total = total + model(randn(N, F_IN, seed=seed), EDGES).square().sum()
     total.backward()
     for key, parameter in model.named_parameters():
-        if parameter.requires_grad:
+        if parameter.requires_grad and not key.startswith(UNHEARD.get(name, "-")):
             assert parameter.grad is not None, key
             assert parameter.grad.abs().sum() > 0, key
 
 
 @EACH_INDUCTIVE
 def test_renaming_the_nodes_renames_the_output(name: str) -> None:
+    if name in ORDERED:
+        pytest.skip("depends on the order of the nodes")
     model, x = build(name), randn(N, F_IN)
     names = torch.randperm(N, generator=generator(0))
     old = names.argsort()

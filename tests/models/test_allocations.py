@@ -23,8 +23,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "fsgnn": {"hidden_channels": WIDTH, "num_layers": 2},
 }
 
-# PyG's own layers, on the trees of NeighborsMatch, which have an edge per node.
-MESSAGES = ("gin", "ggnn", "gat-match")
+# PyG's own layers, on the trees of NeighborsMatch, which have an edge per node; and networks whose
+# edges have features as wide as those of nodes.
+MESSAGES = ("gin", "ggnn", "gat-match", "gine", "gatedgcn", "gps", "san", "exphormer")
+MESSAGES += ("graph-vit", "graph-mixer")
 
 
 def complete(n: int) -> Graph:

@@ -176,7 +176,8 @@ def test_rows_are_in_the_order_of_the_entries_of_a_sparse_matrix() -> None:
 def test_it_is_a_size_of_the_data_and_no_setting() -> None:
     assert "edge_channels" not in make_settings("csnn").__dataclass_fields__
     able = [name for name, info in MODELS.items() if info.edge_attr]
-    assert able == ["csnn", "csnn-random", "geom-gcn"]
+    longer = ["gine", "gatedgcn", "gps", "san", "exphormer", "graph-vit", "graph-mixer"]
+    assert able == ["csnn", "csnn-random", "geom-gcn", *longer]
     names = [[key for key, _ in csnn(k=k).named_parameters()] for k in (0, K)]
     assert names[0] == names[1]
     assert repr(csnn()).endswith("semantics='paper', edge_channels=2)")

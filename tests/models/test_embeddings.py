@@ -39,6 +39,11 @@ NOT_JUMPING = (
     "acmii",
     "glognn",
     "glognn++",
+    "drew",
+    "san",
+    "exphormer",
+    "graph-vit",
+    "graph-mixer",
 )
 JUMPING = [
     name

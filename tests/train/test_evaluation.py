@@ -135,7 +135,7 @@ def test_only_the_parts_that_are_asked_for_are_computed() -> None:
 def test_graphs_of_validation_are_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
     feed, model = graph_feed(), CSNN(4, 4, 1, 2, stalk_dim=2, pool="mean")
     first = feed.outputs(model, ("val",))["val"]
-    monkeypatch.setattr("coopsheaf.train.feed.Batch.from_data_list", None)
+    monkeypatch.setattr("coopsheaf.train.feed.ManyGraphs.take", None)
     again = feed.outputs(model, ("val",))["val"]
     assert torch.equal(first[0], again[0]) and torch.equal(first[1], again[1])  # noqa: PT018
     with pytest.raises(TypeError):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 import torch
 from torch import Tensor, nn
+from torch_geometric.data import Batch
 from train.small import graph_dataset, node_dataset, with_edge_features
 
 from coopsheaf.data.dataset import PARTS
@@ -107,3 +109,49 @@ def test_features_of_edges_of_many_graphs_reach_the_network() -> None:
         here = number == one
         shift = (graph.source[here] - own[here]).unique()
         assert len(shift) == 1, "rows stay with their edges"
+
+
+class Inputs(nn.Module):
+    """Keeps all that it is called with."""
+
+    def forward(self, x: Tensor, graph: Graph, **named: Tensor) -> Tensor:
+        self.seen = (x, graph, named)
+        return x
+
+
+def test_a_batch_is_that_of_pyg_with_features_of_edges_and_places() -> None:
+    dataset = graph_dataset()
+    for number, graph in enumerate(dataset.graphs):
+        graph.edge_attr = torch.randn(graph.num_edges, 2)
+        graph.pe = torch.full((graph.num_nodes, 3), float(number))
+    dataset = replace(dataset)
+    feed = GraphFeed(dataset, batch_size=5, seed=0, device=CPU, dtype=torch.float64)
+    index, watcher = torch.tensor([7, 2, 11]), Inputs()
+    _, y = feed.step(watcher, index)
+    wanted = Batch.from_data_list([dataset.graphs[int(i)] for i in index])
+    x, graph, named = watcher.seen
+    anew = Graph(wanted.edge_index, wanted.num_nodes)
+    assert torch.equal(x, wanted.x.double())
+    assert torch.equal(y, wanted.y.double())
+    assert torch.equal(graph.edge_index, wanted.edge_index)
+    assert all(map(torch.equal, graph.by_target, anew.by_target))
+    assert all(map(torch.equal, graph.by_source, anew.by_source))
+    assert named.pop("batch_size") == 3
+    assert set(named) == {"batch", "edge_attr", "pe"}
+    assert torch.equal(named["batch"], wanted.batch)
+    assert torch.equal(named["edge_attr"], wanted.edge_attr.double())
+    assert torch.equal(named["pe"], wanted.pe.double())
+
+
+def test_graphs_are_sorted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    feed = GraphFeed(graph_dataset(), batch_size=5, seed=0, device=CPU, dtype=torch.float32)
+    list(feed.steps(Watcher(), 0))
+    monkeypatch.setattr("coopsheaf.sheaves.graph._sort", None)
+    assert len(list(feed.steps(Watcher(), 1))) > 1
+
+
+def test_graphs_have_places_all_or_none() -> None:
+    dataset = graph_dataset()
+    dataset.graphs[3].pe = torch.zeros(dataset.graphs[3].num_nodes, 2)
+    with pytest.raises(ValueError, match="`pe` of 0 columns, as the first; graph 3 has 2"):
+        replace(dataset)

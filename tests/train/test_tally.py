@@ -145,7 +145,7 @@ def test_no_learner_waits(learner: str, semantics: str) -> None:
 
 ZOO: dict[str, dict[str, int | str]] = {
     "mlp": {}, "gcn-plain": {}, "gat-plain": {"num_heads": 2}, "sage-plain": {}, "nsd-diag": {}, "nsd-orthogonal": {}, "dsnn": {},
-    "isn": {}, "quiver-nsd": {"maps": "diagonal"}, "nlsd": {},
+    "isn": {}, "quiver-nsd": {"maps": "diagonal"}, "nlsd": {}, "risnn": {"maps": "diagonal"},
     "polynsd": {"num_hops": 2}, "nsp": {}, "dnsd": {}, "sheaf-attention": {}, "copresheaf": {"num_heads": 2},
     "snn": {}, "resnet": {}, "gcn": {}, "sage": {}, "gat": {"num_heads": 2}, "gt": {"num_heads": 2},
     "bunn": {"num_bundles": 2}, "cognn": {}, "gin": {}, "ggnn": {},

@@ -272,6 +272,9 @@ def introduce(recipe: Recipe, dataset: AnyDataset) -> None:
     show.say(f"  direction {done.direction}, self-loops {done.self_loops}, features {features}")
     if done.relations is not None:
         show.say(f"  edges: relations {done.relations}")
+    told = {"places of nodes": done.pe, "bonds": done.bonds}
+    if any(told.values()):
+        show.say("  " + ", ".join(f"{name}: {kind}" for name, kind in told.items() if kind))
     if isinstance(dataset, LinkDataset):
         show.say(f"  {_count_links(dataset)}")
     if dataset.remark:

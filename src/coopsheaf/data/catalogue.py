@@ -8,8 +8,10 @@ from functools import partial
 from pathlib import Path
 
 from coopsheaf.data import known_files as known
-from coopsheaf.data.dataset import NodeDataset, Processing
+from coopsheaf.data.barbell import barbell
+from coopsheaf.data.dataset import GraphDataset, NodeDataset, Processing
 from coopsheaf.data.directed_communities import told_by_direction
+from coopsheaf.data.distances import echo_like
 from coopsheaf.data.fb100 import read_fb100
 from coopsheaf.data.files import RemoteFile
 from coopsheaf.data.geom_gcn import read_geom_gcn
@@ -22,6 +24,7 @@ from coopsheaf.data.peptides import (
 from coopsheaf.data.platonov import read_platonov
 from coopsheaf.data.synthetic import minesweeper
 from coopsheaf.data.tensors import GraphTensors, NodeTensors
+from coopsheaf.data.transfer import transfer
 
 UNDIRECTED = Processing("undirected", "remove", "raw")
 NORMALIZED = Processing("undirected", "remove", "row-normalized")
@@ -95,12 +98,66 @@ class DatasetInfo:
     published_name: str = ""
     class_names: tuple[str, ...] = ()
     remark: str = ""
-    generate: Callable[[], NodeDataset] | None = None
+    generate: Callable[[], NodeDataset | GraphDataset] | None = None
     relations: Mapping[str, RemoteFile] = field(default_factory=dict)
 
 
 def _no_files(paths: Sequence[Path]) -> NodeTensors:
     raise AssertionError("a generated dataset is not read")
+
+
+def _barbell(size: int) -> DatasetInfo:
+    nodes, arcs = 2 * size, 2 * size * (size - 1) + 2
+    return DatasetInfo(
+        f"barbell-{size}",
+        f"generated: two cliques of {size} nodes, each asked for the mean of the other",
+        (),
+        _no_files,
+        "regression",
+        "rmse",
+        Published(240 * nodes, 240 * arcs, 1, 1, 1, (160 * nodes, 40 * nodes, 40 * nodes)),
+        STORED,
+        "MIT",
+        "generated here",
+        generate=partial(barbell, size),
+    )
+
+
+def _transfer(shape: str, hops: int, nodes: int, arcs: int) -> DatasetInfo:
+    return DatasetInfo(
+        f"{shape}-transfer-{hops}",
+        f"generated: carry one of five labels over {hops} hops of a {shape}",
+        (),
+        _no_files,
+        "multiclass",
+        "accuracy",
+        Published(15 * nodes, 15 * arcs, 5, 5, 1, (5, 5, 5), class_counts=(3,) * 5),
+        STORED,
+        "MIT",
+        "generated here",
+        class_names=tuple("01234"),
+        remark="training, validation and test hold the same graphs, one for each label",
+        generate=partial(transfer, shape, hops),
+    )
+
+
+def _echo_like(target: str, title: str, arcs: int) -> DatasetInfo:
+    nodes, block = 13_230, 441
+    many = target == "diameter"
+    sizes = (120, 30, 30) if many else (20 * block, 5 * block, 5 * block)
+    return DatasetInfo(
+        f"echo-like-{target}",
+        f"generated, after ECHO-Synth: {title}, at most 40",
+        (),
+        _no_files,
+        "regression",
+        "mae",
+        Published(nodes, arcs, 2, 1, 1, sizes, graphs=180 if many else None),
+        STORED,
+        "MIT",
+        "generated here; not the graphs of ECHO",
+        generate=partial(echo_like, target),
+    )
 
 
 def _platonov(
@@ -332,6 +389,12 @@ _INFOS = (
         )
         for percent in (0, 25, 50, 75, 100)
     ),
+    *(_barbell(size) for size in (10, 20, 50)),
+    *(_transfer("ring", hops, 2 * hops, 4 * hops) for hops in (5, 10, 20, 35, 50)),
+    *(_transfer("tree", hops, 2 ** (hops + 1) - 1, 2 ** (hops + 2) - 4) for hops in (5, 8)),
+    _echo_like("sssp", "hops from a source", 30_260),
+    _echo_like("ecc", "hops to the furthest node", 30_260),
+    _echo_like("diameter", "hops across the graph", 30_260),
 )  # fmt: skip
 
 # In the order in which they are listed.

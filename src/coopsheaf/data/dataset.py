@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
-from torch_geometric.utils import (
-    add_remaining_self_loops,
-    coalesce,
-    contains_self_loops,
-    remove_self_loops,
-)
+from torch_geometric.utils import contains_self_loops, remove_self_loops
 
 from coopsheaf.checks import check_choice
 from coopsheaf.data.metrics import METRICS as METRICS
+from coopsheaf.data.processing import DIRECTIONS as DIRECTIONS
+from coopsheaf.data.processing import FEATURES as FEATURES
+from coopsheaf.data.processing import RELATIONS as RELATIONS
+from coopsheaf.data.processing import SELF_LOOPS as SELF_LOOPS
+from coopsheaf.data.processing import Processing as Processing
+from coopsheaf.data.processing import process_edges as process_edges
+from coopsheaf.data.processing import process_features
 from coopsheaf.notebook import dataset_html
 from coopsheaf.tensor_checks import check_finite, check_shape
 
@@ -27,30 +29,6 @@ TASKS = {
     "multilabel": "several yes/no labels at once, one logit each; NaN where unknown",
     "regression": "real targets; NaN where unknown",
 }
-DIRECTIONS = {
-    "stored": "the edges as the file lists them",
-    "reversed": "every edge turned round",
-    "undirected": "every edge both ways, each once",
-    "rows": "every edge turned round, each once: rows of the 0/1 matrix of the list hear columns",
-}
-SELF_LOOPS = {
-    "keep": "as they are",
-    "remove": "taken out",
-    "add": "one at every node",
-    # For networks that give a loop only to nodes without one, as if they had added the identity.
-    "double": "those that there are of weight 2, all other edges of weight 1",
-}
-FEATURES = {
-    "raw": "as they are",
-    "row-normalized": "each node's features divided by their sum",
-    "standardized": "zero mean and unit variance per feature, over all nodes",
-}
-RELATIONS = {
-    "poincare": "embedded in a hyperbolic disk",
-    "mds": "embedded by Isomap",
-    "struc2vec": "embedded by struc2vec",
-}
-
 METRIC_OF_TASK = {
     "binary": "auroc",
     "multiclass": "accuracy",
@@ -68,41 +46,6 @@ def default_metric(task: str, y: Tensor, *masks: Tensor) -> str:
         return METRIC_OF_TASK[task]
     both = all(len(y[mask].unique()) == 2 for part in masks for mask in part if mask.any())
     return "auroc" if both else "accuracy"
-
-
-@dataclass(frozen=True)
-class Processing:
-    """How a stored graph becomes the graph a model sees.
-
-    Args:
-        direction: a key of ``DIRECTIONS``.
-        self_loops: a key of ``SELF_LOOPS``.
-        features: a key of ``FEATURES``.
-        relations: a key of ``RELATIONS``: the edges of a published file of relations in place of
-            the graph's own, each with its relation as a feature.
-    """
-
-    direction: str = "stored"
-    self_loops: str = "keep"
-    features: str = "raw"
-    relations: str | None = None
-
-    def __post_init__(self) -> None:
-        check_choice("direction", self.direction, DIRECTIONS)
-        check_choice("self_loops", self.self_loops, SELF_LOOPS)
-        check_choice("features", self.features, FEATURES)
-        if self.relations is None:
-            return
-        check_choice("relations", self.relations, RELATIONS)
-        if self.direction == "undirected":
-            raise ValueError(
-                "`direction` must be 'stored', 'reversed' or 'rows' beside `relations`, whose file "
-                "lists pairs both ways with a relation each; got 'undirected'"
-            )
-
-    def to_json(self) -> dict[str, str]:
-        """Plain values; without relations as it was before there were any."""
-        return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -200,6 +143,11 @@ class NodeDataset:
         return 0 if self.edge_attr is None else self.edge_attr.shape[1]
 
     @property
+    def pe_channels(self) -> int:
+        """Nothing says where the nodes of one graph are; see :class:`GraphDataset`."""
+        return 0
+
+    @property
     def num_splits(self) -> int:
         return self.train.shape[0]
 
@@ -212,6 +160,12 @@ class NodeDataset:
 
     def process(self, processing: Processing) -> NodeDataset:
         """The graph that a model sees; call it once, on the graph as stored."""
+        for name in ("pe", "bonds"):
+            if (value := getattr(processing, name)) is not None:
+                raise ValueError(
+                    f"`{name}` must be left out for one graph whose nodes have targets: it is for "
+                    f"many graphs, such as molecules; got {value!r}"
+                )
         if processing.relations is not None and self.edge_attr is None:
             raise ValueError(
                 "`relations` are read together with a dataset: give them to load_dataset; got "
@@ -222,7 +176,7 @@ class NodeDataset:
         )
         return replace(
             self,
-            x=_process_features(self.x, processing.features),
+            x=process_features(self.x, processing.features),
             edge_index=edge_index,
             edge_weight=weight,
             edge_attr=attr,
@@ -280,6 +234,7 @@ class GraphDataset:
         graphs: PyG ``Data`` with ``x``, ``edge_index`` and ``y`` of shape ``(1, k)``, or ``(1,)``
             class numbers of a multiclass task. A floating point ``edge_attr (m, k)``, which all of
             them have or none, is features of edges; integers are codes, which no network is given.
+            ``pe (n, k)``, which all of them have or none, is the places of nodes.
         train, val, test: positions of the graphs of each part.
         task, metric, class_names, checksum, processing, remark: as in :class:`NodeDataset`.
         graph_ids: the user's names of the graphs.
@@ -311,6 +266,12 @@ class GraphDataset:
                 )
             if attr is not None:
                 _check_edge_attr(f"graphs[{number}].edge_attr", attr, graph.edge_index.shape[1])
+            places = _pe_width(graph)
+            if places != self.pe_channels:
+                raise ValueError(
+                    f"`graphs` must all have `pe` of {self.pe_channels} columns, as the first; "
+                    f"graph {number} has {places}"
+                )
 
     def _repr_html_(self) -> str:
         parts = [len(getattr(self, part)) for part in PARTS]
@@ -325,6 +286,11 @@ class GraphDataset:
         """Number of features of an edge; 0 if edges have none."""
         attr = _edge_features(self.graphs[0]) if self.graphs else None
         return 0 if attr is None else attr.shape[-1]
+
+    @property
+    def pe_channels(self) -> int:
+        """Number of numbers that say where a node is; 0 if nothing does."""
+        return _pe_width(self.graphs[0]) if self.graphs else 0
 
     @property
     def edge_names(self) -> tuple[str, ...]:
@@ -343,51 +309,15 @@ class GraphDataset:
         return 1
 
 
-_EdgeTensors = tuple[Tensor, Tensor | None, Tensor | None]  # edge_index, edge_weight, edge_attr
-
-
-def process_edges(edges: _EdgeTensors, processing: Processing, num_nodes: int) -> _EdgeTensors:
-    """Edges, weights and features of the graph that a model sees."""
-    edge_index, weight, attr = edges
-    if processing.direction == "reversed":
-        edge_index = edge_index.flip(0)
-    elif processing.direction == "rows":
-        edge_index, weight, attr = _merge(edge_index.flip(0), weight, attr, num_nodes)
-    elif processing.direction == "undirected":
-        edge_index = torch.cat([edge_index, edge_index.flip(0)], dim=1)
-        weight = None if weight is None else weight.repeat(2)
-        attr = None if attr is None else attr.repeat(2, 1)
-        edge_index, weight, attr = _merge(edge_index, weight, attr, num_nodes)
-    if processing.self_loops == "remove":
-        keep = edge_index[0] != edge_index[1]
-        weight, attr = (None if part is None else part[keep] for part in (weight, attr))
-        edge_index = edge_index[:, keep]
-    elif processing.self_loops == "add":
-        if attr is not None:  # the order of the edges is the same in both calls
-            _, attr = add_remaining_self_loops(edge_index, attr, 0.0, num_nodes)
-        edge_index, weight = add_remaining_self_loops(edge_index, weight, num_nodes=num_nodes)
-    elif processing.self_loops == "double":
-        is_loop = (edge_index[0] == edge_index[1]).to(torch.get_default_dtype())
-        weight = (1 + is_loop) if weight is None else weight * (1 + is_loop).to(weight.dtype)
-    return edge_index, weight, attr
-
-
-def _merge(
-    edge_index: Tensor, weight: Tensor | None, attr: Tensor | None, num_nodes: int
-) -> _EdgeTensors:
-    """Each edge once; the larger of two weights, the mean of features."""
-    once: Tensor = coalesce(edge_index, num_nodes=num_nodes)
-    if weight is not None:
-        weight = coalesce(edge_index, weight, num_nodes=num_nodes, reduce="max")[1]
-    if attr is not None:
-        attr = coalesce(edge_index, attr, num_nodes=num_nodes, reduce="mean")[1]
-    return once, weight, attr
-
-
 def _edge_features(graph: Data) -> Tensor | None:
     """The features of the edges of a graph; integers are codes, of which nobody can take means."""
     attr = graph.edge_attr
     return attr if attr is not None and attr.is_floating_point() else None
+
+
+def _pe_width(graph: Data) -> int:
+    pe = graph.get("pe")
+    return 0 if pe is None else int(pe.shape[-1])
 
 
 def _check_edge_attr(argument: str, edge_attr: Tensor | None, num_edges: int) -> None:
@@ -397,12 +327,3 @@ def _check_edge_attr(argument: str, edge_attr: Tensor | None, num_edges: int) ->
     if edge_attr.shape[1] == 0:
         raise ValueError(f"`{argument}` must have a column or more, or be None; got none")
     check_finite(argument, edge_attr)
-
-
-def _process_features(x: Tensor, kind: str) -> Tensor:
-    if kind == "row-normalized":
-        total = x.sum(-1, keepdim=True)
-        return x / torch.where(total == 0, 1.0, total)
-    if kind == "standardized":
-        return (x - x.mean(0)) / x.std(0, unbiased=False).clamp(min=1e-12)
-    return x

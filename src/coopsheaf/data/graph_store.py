@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -28,8 +28,10 @@ LARGEST_META = 1 << 20  # bytes
 _OF_NODES, _OF_EDGES = ("x",), ("edge_index", "edge_attr")
 _PARTS = ("train", "val", "test")
 _FILES = ("nodes", "edges", *_OF_NODES, *_OF_EDGES, "y", *_PARTS)
+_OF_ENCODINGS = ("pe",)
 _FILE = {"sha256": text, "bytes": whole(), "shape": many(whole(), most=3), "dtype": text}
 _META = {"format": text, "version": whole(), "key": text, "files": each(keys(_FILE))}
+Kept = TypeVar("Kept")
 _NARROW = (torch.uint8, torch.int16, torch.int32)
 
 
@@ -40,21 +42,51 @@ def remember_graphs(key: str, make: Callable[[], GraphTensors]) -> GraphTensors:
         key: names what they are made of and how: other files or another way, another key.
         make: reads and converts.
     """
+    return _remember(key, make, read_graphs, write_graphs)
+
+
+def remember_encodings(key: str, nodes: Sequence[int], make: Callable[[], Tensor]) -> list[Tensor]:
+    """Numbers of the nodes of many graphs out of the user's cache, ``(n, k)`` of each graph.
+
+    Args:
+        key: names what they are made of and how, as above.
+        nodes: how many nodes each graph has.
+        make: computes them, ``(all nodes, k)``, one graph after the other.
+    """
+
+    def read(folder: Path, key: str) -> Tensor:
+        pe = _read_arrays(folder, key, _OF_ENCODINGS)["pe"]
+        if pe.dim() != 2 or pe.shape[0] != sum(nodes) or not pe.is_floating_point():
+            raise DataError(f"{folder}: not converted graphs (encodings of other nodes)")
+        return pe
+
+    def write(folder: Path, key: str, pe: Tensor) -> None:
+        _write_arrays(folder, key, {"pe": pe})
+
+    return list(torch.split(_remember(key, make, read, write), list(nodes)))
+
+
+def _remember(
+    key: str,
+    make: Callable[[], Kept],
+    read: Callable[[Path, str], Kept],
+    write: Callable[[Path, str, Kept], None],
+) -> Kept:
     try:
         folder = cache_dir() / "converted" / key
     except DataError:  # there is no place to keep anything
         return make()
     if folder.exists():
         try:
-            return read_graphs(folder, key)
+            return read(folder, key)
         except DataError as error:
             say(f"{error}; it is made again")
-    graphs = make()
+    made = make()
     try:
-        write_graphs(folder, key, graphs)
+        write(folder, key, made)
     except OSError as error:
         say(f"{folder}: the converted graphs cannot be kept ({error.strerror or error})")
-    return graphs
+    return made
 
 
 def write_graphs(folder: Path, key: str, parts: GraphTensors) -> None:
@@ -69,6 +101,10 @@ def write_graphs(folder: Path, key: str, parts: GraphTensors) -> None:
         "y": torch.cat([graph.y for graph in graphs]),
         **{name: getattr(parts, name) for name in _PARTS},
     }
+    _write_arrays(folder, key, arrays)
+
+
+def _write_arrays(folder: Path, key: str, arrays: dict[str, Tensor]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     sweep_drafts(folder)
     with draft_folder(folder) as draft:
@@ -82,14 +118,18 @@ def write_graphs(folder: Path, key: str, parts: GraphTensors) -> None:
 
 def read_graphs(folder: Path, key: str) -> GraphTensors:
     """Open a store; whatever is wrong with it is a ``DataError`` of one line."""
-    arrays = {
-        name: map_array(folder / f"{name}.npy", entry) for name, entry in _entries(folder, key)
-    }
-    found = {name: _wide(array) for name, array in arrays.items()}
+    found = _read_arrays(folder, key, _FILES)
     try:
         return _assemble(found)
     except (IndexError, RuntimeError, ValueError) as error:
         raise DataError(f"{folder}: not converted graphs ({one_line(error)})") from None
+
+
+def _read_arrays(folder: Path, key: str, names: tuple[str, ...]) -> dict[str, Tensor]:
+    return {
+        name: _wide(map_array(folder / f"{name}.npy", entry))
+        for name, entry in _entries(folder, key, names)
+    }
 
 
 def _assemble(arrays: dict[str, Tensor]) -> GraphTensors:
@@ -117,7 +157,9 @@ def _check(indices: Tensor, limit: Tensor | int) -> None:
         raise ValueError("it names nodes or graphs that are not there")
 
 
-def _entries(folder: Path, key: str) -> Sequence[tuple[str, dict[str, Any]]]:
+def _entries(
+    folder: Path, key: str, names: tuple[str, ...]
+) -> Sequence[tuple[str, dict[str, Any]]]:
     """What ``meta.json`` says of each file."""
     path = folder / "meta.json"
     try:
@@ -128,11 +170,11 @@ def _entries(folder: Path, key: str) -> Sequence[tuple[str, dict[str, Any]]]:
     fault = find_fault(meta, keys(_META))
     if fault is None and (meta["format"], meta["version"], meta["key"]) != (FORMAT, VERSION, key):
         fault = "of another kind"
-    if fault is None and set(meta["files"]) != {f"{name}.npy" for name in _FILES}:
+    if fault is None and set(meta["files"]) != {f"{name}.npy" for name in names}:
         fault = "of other files"
     if fault is not None:
         raise DataError(f"{path}: not converted graphs ({fault})")
-    return [(name, meta["files"][f"{name}.npy"]) for name in _FILES]
+    return [(name, meta["files"][f"{name}.npy"]) for name in names]
 
 
 def _narrow(array: Tensor) -> Tensor:

@@ -65,6 +65,7 @@ class LinkDataset:
     class_names: ClassVar[tuple[str, ...]] = ()
     num_splits: ClassVar[int] = 1
     out_channels: ClassVar[int] = 1
+    pe_channels: ClassVar[int] = 0
     edge_channels: ClassVar[int] = 0  # a link that is asked for has no features yet
     edge_names: ClassVar[tuple[str, ...]] = ()
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 from torch_geometric.data import Data
 
 from coopsheaf.data.compressed import open_gzip
@@ -22,6 +23,7 @@ from coopsheaf.data.progress import show_progress
 from coopsheaf.data.tensors import GraphTensors, reading, rule
 from coopsheaf.data.unpickle import load_pickle
 from coopsheaf.extras import MissingExtra, load_extra
+from coopsheaf.nn.encoders import BOND_VOCABULARY, check_codes
 
 LABELS = (
     "antifungal", "cell-cell communication", "anticancer", "drug delivery vehicle",
@@ -167,6 +169,23 @@ def molecule(smiles: str) -> Data | None:
         edge_index=torch.tensor(ends, dtype=torch.int64).reshape(-1, 2).T.contiguous(),
         edge_attr=torch.tensor(attributes, dtype=torch.int64).reshape(-1, len(BOND_CODES)),
     )
+
+
+def bond_features(codes: Tensor, kind: str) -> Tensor:
+    """Codes of bonds as features of edges.
+
+    Args:
+        codes: ``(m, 3)`` integers, as in ``BOND_CODES``.
+        kind: ``"codes"`` for the same numbers, ``"one-hot"`` for a column per code.
+
+    Returns:
+        ``(m, 3)`` or ``(m, 13)`` float32.
+    """
+    codes = check_codes("edge_attr", codes, BOND_VOCABULARY)
+    if kind == "codes":
+        return codes.float()
+    columns = zip(codes.unbind(1), BOND_VOCABULARY, strict=True)
+    return torch.cat([one_hot(column, size) for column, size in columns], dim=1).float()
 
 
 def _assemble(table: Path, split: Path, smiles: list[str], y: Tensor) -> GraphTensors:

@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch_geometric.data import Data
 
 from coopsheaf.checks import did_you_mean
 from coopsheaf.data.catalogue import DATASETS, DatasetInfo, Published
 from coopsheaf.data.dataset import GraphDataset, NodeDataset, Processing
+from coopsheaf.data.encodings import encode_graphs
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import RemoteFile, checksum, find, locate
 from coopsheaf.data.geom_gcn import read_relations
-from coopsheaf.data.graph_store import remember_graphs
+from coopsheaf.data.graph_store import remember_encodings, remember_graphs
 from coopsheaf.data.pack import PREFIX, pack_processing, read_pack
+from coopsheaf.data.peptides import bond_features
 from coopsheaf.data.tensors import GraphTensors, NodeTensors
 
 __all__ = [
@@ -67,6 +70,8 @@ def load_dataset(
     self_loops: str | None = None,
     features: str | None = None,
     relations: str | None = None,
+    pe: str | None = None,
+    bonds: str | None = None,
 ) -> NodeDataset | GraphDataset:
     """A dataset by its name, or a pack by ``pack:FOLDER``.
 
@@ -83,6 +88,9 @@ def load_dataset(
         relations: ``"poincare"``, ``"mds"`` or ``"struc2vec"``: the edges of Geom-GCN's file of
             relations in place of the graph's own, as the file lists them, each with its relation
             as a feature (:func:`~coopsheaf.data.geom_gcn.read_relations`).
+        pe: ``"rwse"`` or ``"lappe"``: places of nodes (:mod:`coopsheaf.data.encodings`), of many
+            graphs; computed once and kept.
+        bonds: ``"codes"`` or ``"one-hot"``: the codes of bonds as features of edges, of molecules.
     """
     if relations and not direction:
         direction = "stored"
@@ -91,6 +99,8 @@ def load_dataset(
         "self_loops": self_loops,
         "features": features,
         "relations": relations,
+        "pe": pe,
+        "bonds": bonds,
     }
     processing = replace(
         default_processing(name), **{key: value for key, value in wanted.items() if value}
@@ -127,14 +137,20 @@ def load(
     processing = info.processing if processing is None else processing
     wanted = processing.relations
     relations = None if wanted is None else _relation_file(info, wanted)
-    if info.generate is not None:
-        return info.generate().process(processing)
     many = info.published.graphs is not None
-    if many and processing != info.processing:
-        raise ValueError(
-            f"`processing` of {name!r} must be {info.processing}, as its edges have features of "
-            f"their own; got {processing}"
+    told = processing if info.generate else replace(processing, pe=None, bonds=None)
+    if many and told != info.processing:
+        why = (
+            "it is generated as many graphs"
+            if info.generate
+            else "its edges have features of their own"
         )
+        raise ValueError(
+            f"`processing` of {name!r} must be {info.processing}, as {why}; got {processing}"
+        )
+    if info.generate is not None:
+        made = info.generate()
+        return made if isinstance(made, GraphDataset) else made.process(processing)
     paths = fetch(name, data_dir)
     parts = _read(info, paths)
     edges: dict[str, Any] = {}
@@ -152,8 +168,27 @@ def load(
         **edges,
     }
     if isinstance(parts, GraphTensors):
+        _describe_graphs(parts.graphs, processing, name, about["checksum"])
         return GraphDataset(**parts._asdict(), **about, processing=processing)
     return NodeDataset(**parts._asdict(), **about).process(processing)
+
+
+def _describe_graphs(
+    graphs: Sequence[Data], processing: Processing, name: str, checksum: str
+) -> None:
+    """Give graphs that were just read what else networks shall know of their nodes and edges."""
+    if processing.bonds is not None:
+        counts = [graph.edge_attr.shape[0] for graph in graphs]
+        every = bond_features(torch.cat([graph.edge_attr for graph in graphs]), processing.bonds)
+        for graph, attr in zip(graphs, every.split(counts), strict=True):
+            graph.edge_attr = attr
+    if processing.pe is not None:
+        kind, sizes = processing.pe, [graph.x.shape[0] for graph in graphs]
+        places = remember_encodings(
+            f"{name}-{checksum[:16]}-{kind}", sizes, lambda: encode_graphs(graphs, kind, name)
+        )
+        for graph, pe in zip(graphs, places, strict=True):
+            graph.pe = pe
 
 
 def _read(info: DatasetInfo, paths: Sequence[Path]) -> NodeTensors | GraphTensors:

@@ -17,10 +17,14 @@ from coopsheaf.nn.csnn_conv import CSNNConv
 from coopsheaf.nn.dropout import dropout
 from coopsheaf.nn.edge_features import EdgeFeatures, EdgeMeans, edge_means
 from coopsheaf.nn.fused_runs import update_in_runs
+from coopsheaf.nn.inputs import make_features, take_pe
 from coopsheaf.nn.learners import LEARNER_CHANNELS, LEARNER_LAYERS, LearnerRecipe, make_recipe
 from coopsheaf.nn.linear import apply_linear
+from coopsheaf.nn.norm import apply_norm
+from coopsheaf.nn.places import make_seen_places
 from coopsheaf.nn.prenorm import PreNormBlock
-from coopsheaf.nn.structure import AdjacencyLinear, check_rows
+from coopsheaf.nn.structure import check_rows, make_rows
+from coopsheaf.nn.waves import LARGEST_STEP, Swing, check_steps
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels import is_fused, is_fused_together
 from coopsheaf.sheaves.kernels.eager import is_plain_eager
@@ -31,7 +35,6 @@ BLOCKS = {
     "residual": "(1 + tanh ε) ⊙ x - σ(y), the paper's",
     "prenorm": "a norm, and a perceptron of [self, neighbours] added to x",
 }
-STRUCTURES = {"rows": "a node's row of the adjacency matrix"}
 
 
 class CSNN(Network):
@@ -99,11 +102,17 @@ class CSNN(Network):
         block: ``"residual"``, the equation above, or ``"prenorm"``: a
             :class:`~coopsheaf.nn.PreNormBlock` around every diffusion and one more norm at the end;
             ``norm`` says which, ``"layer"`` if not given.
+        step: ``"euler"``, the equation above, or ``"wave"``: second order in time, with a velocity
+            that ε damps (:class:`~coopsheaf.nn.Swing`).
+        step_size: that of waves, at most 1.
         act: the activation σ: a name that PyG resolves, a module, or ``"identity"`` / ``None``.
         norm: ``None``, ``"layer"`` or ``"batch"``, after each layer.
         readout_layers: number of linear layers of the readout, GELU between them.
         pool: ``None`` for node outputs; ``"mean"``, ``"sum"`` or ``"max"`` for graph outputs.
         pe_channels: size of positional encodings; only the map learners see them.
+        pe_kind: what they are: ``"none"`` for numbers that are seen as they are, ``"rwse"`` or
+            ``"lappe"`` for those that an encoder of :mod:`coopsheaf.nn` makes ``pe_width`` of.
+        encoder: ``"linear"``, or ``"atoms"``: an :class:`~coopsheaf.nn.AtomEncoder` of codes.
         edge_channels: size k of the features of edges; only the map learners see them.
         checkpoint_layers: in training keep only what enters each layer and compute the rest again
             on the way back: less memory, about a third more time, the same gradients and dropout.
@@ -120,13 +129,9 @@ class CSNN(Network):
     takes_edge_weight = True
     halves_products = True
     later_settings = (
-        "checkpoint_layers",
-        "learner_dropout",
-        "map_start",
-        "own_dropout",
-        "structure",
-        "block",
-    )
+        "checkpoint_layers", "learner_dropout", "map_start", "own_dropout", "structure", "block",
+        "encoder", "pe_kind", "pe_width", "step", "step_size",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -160,6 +165,11 @@ class CSNN(Network):
         structure: str | None = None,
         num_nodes: int | None = None,
         block: str = "residual",
+        encoder: str = "linear",
+        pe_kind: str = "none",
+        pe_width: int = 16,
+        step: str = "euler",
+        step_size: float = LARGEST_STEP,
     ) -> None:
         super().__init__(in_channels, out_channels, pool=pool)
         self.hidden_channels = check_int("hidden_channels", hidden_channels, minimum=1)
@@ -174,13 +184,20 @@ class CSNN(Network):
             check_probability("own_dropout", own_dropout)
         self.block = block
         check_choice("block", block, BLOCKS)
+        self.step, self.step_size = step, step_size
+        others = {"block": block != "residual", "own_dropout": own_dropout is not None}
+        check_steps(step, step_size, others | {"checkpoint_layers": checkpoint_layers})
         self.semantics = semantics
         self.checkpoint_layers = checkpoint_layers
         self.act = make_act(act)
 
         learner = make_recipe(learner, learner_channels, learner_layers, learner_dropout)
         width = stalk_dim * hidden_channels
-        self.encoder = nn.Linear(in_channels, width)
+        self.encoder = make_features(in_channels, width, encoder)
+        if encoder == "atoms" and input_dropout:
+            raise ValueError(f"`input_dropout` of codes of atoms must be 0; got {input_dropout}")
+        self.places, seen = make_seen_places(pe_kind, pe_channels, pe_width)
+        self.seen_channels = seen  # what learners see of the positional encodings
         self.convs = nn.ModuleList(
             CSNNConv(
                 hidden_channels,
@@ -191,7 +208,7 @@ class CSNN(Network):
                 left_weights=left_weights,
                 right_weights=right_weights,
                 semantics=semantics,
-                pe_channels=pe_channels + 2 * edge_channels,
+                pe_channels=seen + 2 * edge_channels,
                 map_start=map_start,
             )
             for _ in range(num_layers)
@@ -201,36 +218,15 @@ class CSNN(Network):
                 "`edge_channels` must be 0 where no map is learned (orthogonal 'identity' and "
                 f"scale 'unit'): nobody would see the edge features; got {edge_channels}"
             )
-        self.rows = self._make_rows(structure, num_nodes, width)
+        self.rows = make_rows(structure, num_nodes, width, pool=pool)
+        self.num_nodes = num_nodes
         self.blocks, self.last_norm = self._make_blocks(norm, width)
         plain = 0 if self.blocks is not None else num_layers
         self.epsilons = nn.ParameterList(torch.empty(stalk_dim, 1) for _ in range(plain))
         self.norms = nn.ModuleList(make_norm(norm, width) for _ in range(plain))
-        seen = self._end_layers(width, jk, num_layers)
-        self.readout = make_readout(seen, out_channels, readout_layers)
+        last = self._end_layers(width, jk, num_layers)
+        self.readout = make_readout(last, out_channels, readout_layers)
         self.reset_parameters()
-
-    def _make_rows(
-        self, structure: str | None, num_nodes: int | None, width: int
-    ) -> AdjacencyLinear | None:
-        """What the encoder learns of rows of the adjacency matrix."""
-        self.num_nodes = num_nodes
-        if structure is None:
-            if num_nodes is not None:
-                raise ValueError(f"`num_nodes` goes with `structure`; got {num_nodes} alone")
-            return None
-        check_choice("structure", structure, STRUCTURES)
-        if num_nodes is None:
-            raise ValueError(
-                f"`num_nodes` must be given beside `structure` {structure!r}: the number of nodes "
-                "of the one graph that it knows"
-            )
-        if self.pool is not None:
-            raise ValueError(
-                f"`structure` must be None for whole graphs: {structure!r} knows every node of one "
-                "graph"
-            )
-        return AdjacencyLinear(num_nodes, width, bias=False)  # the encoder has one
 
     def _make_blocks(
         self, norm: str | None, width: int
@@ -291,22 +287,24 @@ class CSNN(Network):
     ) -> Tensor:
         if self.num_nodes is not None:
             check_rows(x, self.num_nodes, "CSNN")
+        if self.places is not None:
+            pe = self.places(take_pe(pe, x, self.pe_channels))
         beside = self.beside(graph, pe, edge_attr)
         return super().embed(x, graph, batch=batch, pe=beside, edge_weight=edge_weight)
 
     def beside(
         self, graph: Graph, pe: Tensor | None = None, edge_attr: EdgeFeatures | None = None
     ) -> Tensor | None:
-        """What the learners of all layers see beside x, ``(n, pe_channels + 2 edge_channels)``."""
+        """What the learners of all layers see beside x, ``(n, pe + 2 edge_channels)``."""
         if edge_attr is None:
             return pe
         means = edge_attr if isinstance(edge_attr, EdgeMeans) else edge_means(graph, edge_attr)
-        if self.pe_channels == 0:
+        if self.seen_channels == 0:
             return torch.cat(means, dim=1)
-        rule = f"(n, {self.pe_channels})"
+        rule = f"(n, {self.seen_channels})"
         if pe is None:
             raise ValueError(f"`pe` must have shape {rule}; got None")
-        check_shape("pe", pe, rule, (graph.num_nodes, self.pe_channels))
+        check_shape("pe", pe, rule, (graph.num_nodes, self.seen_channels))
         return torch.cat([pe.to(means.into.dtype), *means], dim=1)
 
     def layer_outputs(
@@ -320,19 +318,19 @@ class CSNN(Network):
     ) -> Iterator[Tensor]:
         rows = None if self.rows is None else self.rows(graph, edge_weight)
         x = self.encode(x, rows)
-        layers = self._blocks() if self.blocks is not None else self._residual_layers()
-        for layer, norm in layers:
+        steps = self._waves if self.step == "wave" else self._residual_layers
+        for layer, norm in self._blocks() if self.blocks is not None else steps():
             inputs = (x, graph, pe, edge_weight)
             if self.checkpoint_layers and self.training and torch.is_grad_enabled():
                 x = checkpoint(layer, *inputs, use_reentrant=False)
             else:
                 x = layer(*inputs)
             # Outside: a batch norm that is computed twice would count its batch twice.
-            x = norm(x.flatten(1)).view_as(x)
+            x = apply_norm(norm, x.flatten(1)).view_as(x)
             yield x.flatten(1)  # (n, d·h)
 
     def after_layers(self, x: Tensor) -> Tensor:
-        return x if self.last_norm is None else self.last_norm(x)
+        return x if self.last_norm is None else apply_norm(self.last_norm, x)
 
     def encode(self, x: Tensor, rows: Tensor | None = None) -> Tensor:
         """What enters the first layer: from ``(n, in_channels)`` to ``(n, d, h)``, node by node.
@@ -349,6 +347,11 @@ class CSNN(Network):
     def _residual_layers(self) -> Iterator[tuple[Callable[..., Tensor], nn.Module]]:
         for conv, epsilon, norm in zip(self.convs, self.epsilons, self.norms, strict=True):
             yield partial(self._layer, conv, epsilon), norm
+
+    def _waves(self) -> Iterator[tuple[Callable[..., Tensor], nn.Module]]:
+        swing = Swing(self.step_size, self.act, self.dropout if self.training else 0.0)
+        for conv, epsilon, norm in zip(self.convs, self.epsilons, self.norms, strict=True):
+            yield partial(swing.layer, conv, epsilon), norm
 
     def _blocks(self) -> Iterator[tuple[Callable[..., Tensor], nn.Module]]:
         assert self.blocks is not None
@@ -380,9 +383,8 @@ class CSNN(Network):
         return kept.sub_(y) if is_plain_eager(kept, y) else kept - y
 
     def __repr__(self) -> str:
-        others = {"block": self.block, "num_nodes": self.num_nodes}
-        plain = {"block": "residual", "num_nodes": None}
-        more = "".join(f", {k}={v!r}" for k, v in others.items() if v != plain[k])
+        plain = {"block": "residual", "num_nodes": None, "step": "euler"}
+        more = "".join(f", {k}={getattr(self, k)!r}" for k in plain if getattr(self, k) != plain[k])
         edges = f", edge_channels={self.edge_channels}" if self.edge_channels else ""
         return (
             f"CSNN({self.in_channels}, {self.hidden_channels}, num_layers={self.num_layers}, "

@@ -48,16 +48,18 @@ class Settings:
         *,
         graph_level: bool = False,
         edge_channels: int = 0,
+        pe_channels: int = 0,
         num_nodes: int | None = None,
     ) -> Network:
         """The network, for features and outputs of these sizes; not what no machine can bear."""
         check_sizes(self)
-        check_parameters(self, in_channels, out_channels, num_nodes=num_nodes)
+        sizes = {"edge_channels": edge_channels, "pe_channels": pe_channels}
+        check_parameters(self, in_channels, out_channels, num_nodes=num_nodes, **sizes)
         return self.make(
             in_channels,
             out_channels,
             graph_level=graph_level,
-            edge_channels=edge_channels,
+            **sizes,
             num_nodes=num_nodes,
         )
 
@@ -68,6 +70,7 @@ class Settings:
         *,
         graph_level: bool = False,
         edge_channels: int = 0,
+        pe_channels: int = 0,
         num_nodes: int | None = None,
     ) -> Network:
         """The network, whatever its size."""
@@ -88,6 +91,9 @@ class Settings:
         if edge_channels:  # networks that see no features of edges have no such argument
             self.info.check_edge_features(f"{edge_channels} columns")
             given["edge_channels"] = edge_channels
+        if pe_channels:  # nor of places
+            self.info.check_places(pe_channels)
+            given["pe_channels"] = pe_channels
         if self.of_one_graph:  # the others work on graphs of all sizes
             given["num_nodes"] = self.info.check_num_nodes(num_nodes)
         network = make(in_channels, out_channels=out_channels, **given, **self.info.fixed)
@@ -183,6 +189,14 @@ class ModelInfo:
             able = " or ".join(name for name, info in MODELS.items() if info.edge_attr)
             raise ValueError(
                 f"{self.name} cannot use edge features ({columns}); leave them out or choose {able}"
+            )
+
+    def check_places(self, pe_channels: int) -> None:
+        """Refuse places of nodes if the model cannot use them."""
+        if not self.find_network().can_have_pe_channels() or "pe_channels" in self.fixed:
+            raise ValueError(
+                f"{self.name} cannot use the places of nodes ({pe_channels} columns); leave "
+                "`data.pe` out or choose another model"
             )
 
     def check_num_nodes(self, num_nodes: int | None) -> int:

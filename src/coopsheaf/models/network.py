@@ -83,6 +83,7 @@ class Network(nn.Module):
     # Whether edge weights mean something to this network; networks that see no edges ignore them.
     takes_edge_weight = False
     halves_products: ClassVar[bool] = False  # multiplies as coopsheaf.nn.products says
+    idle: ClassVar[bool] = False  # has parameters that no gradient reaches
     sees_edges = True
     # Whether every edge must be there both ways, with the same weight.
     undirected = False
@@ -237,6 +238,11 @@ class Network(nn.Module):
     def can_have_edge_channels(cls) -> bool:
         """Whether a network of this class can be built for edges with features."""
         return "edge_channels" in inspect.signature(cls.__init__).parameters
+
+    @classmethod
+    def can_have_pe_channels(cls) -> bool:
+        """Whether a network of this class can be built for nodes that know their place."""
+        return "pe_channels" in inspect.signature(cls.__init__).parameters
 
     @classmethod
     def needs_num_nodes(cls, settings: Mapping[str, Any] | None = None) -> bool:

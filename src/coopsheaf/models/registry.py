@@ -32,6 +32,7 @@ FAMILIES = (
     "coopsheaf.zoo.conn",
     "coopsheaf.zoo.quiver",
     "coopsheaf.zoo.nlsd",
+    "coopsheaf.zoo.joint",
     "coopsheaf.zoo.platonov",
     "coopsheaf.zoo.bunn",
     "coopsheaf.zoo.cognn",
@@ -49,6 +50,11 @@ FAMILIES = (
     "coopsheaf.zoo.fsgnn",
     "coopsheaf.zoo.acm",
     "coopsheaf.zoo.glognn",
+    "coopsheaf.zoo.lrgb",
+    "coopsheaf.zoo.drew",
+    "coopsheaf.zoo.san",
+    "coopsheaf.zoo.exphormer",
+    "coopsheaf.zoo.graph_vit",
 )
 
 # Systems that people will look for and that are not here, and why.
@@ -127,6 +133,7 @@ def make_model(
     *,
     graph_level: bool = False,
     edge_channels: int = 0,
+    pe_channels: int = 0,
     num_nodes: int | None = None,
     **settings: Any,
 ) -> Network:
@@ -140,6 +147,7 @@ def make_model(
         out_channels: size of the output; ``None`` gives the features of the last layer.
         graph_level: outputs for whole graphs, pooled as the setting ``pool`` says.
         edge_channels: size of the features of edges, for models that use them.
+        pe_channels: size of what says where a node is, for models that use it.
         num_nodes: number of nodes of the graph, for models that belong to one graph.
         settings: as in a recipe; what is not given has the network's default.
     """
@@ -148,6 +156,7 @@ def make_model(
         out_channels,
         graph_level=graph_level,
         edge_channels=edge_channels,
+        pe_channels=pe_channels,
         num_nodes=num_nodes,
     )
     return model

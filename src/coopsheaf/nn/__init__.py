@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from coopsheaf.nn.csnn_conv import record_maps as record_maps
     from coopsheaf.nn.edge_features import EdgeMeans as EdgeMeans
     from coopsheaf.nn.edge_features import edge_means as edge_means
+    from coopsheaf.nn.encoders import AtomEncoder as AtomEncoder
+    from coopsheaf.nn.encoders import BondEncoder as BondEncoder
+    from coopsheaf.nn.encoders import LapPEEncoder as LapPEEncoder
+    from coopsheaf.nn.encoders import RWSEEncoder as RWSEEncoder
     from coopsheaf.nn.learners import EmbeddedSAGELearner as EmbeddedSAGELearner
     from coopsheaf.nn.learners import GraphNormSAGELearner as GraphNormSAGELearner
     from coopsheaf.nn.learners import MapLearner as MapLearner
@@ -23,5 +27,6 @@ if TYPE_CHECKING:
     from coopsheaf.nn.sage import SAGE as SAGE
     from coopsheaf.nn.sage import SAGEConv as SAGEConv
     from coopsheaf.nn.structure import AdjacencyLinear as AdjacencyLinear
+    from coopsheaf.nn.waves import Swing as Swing
 
 __getattr__, __dir__, __all__ = attach(__name__)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from coopsheaf.nn.dropout import dropout
 from coopsheaf.nn.linear import apply_linear
+from coopsheaf.nn.norm import apply_norm
 
 
 class PreNormBlock(nn.Module):
@@ -56,7 +57,7 @@ class PreNormBlock(nn.Module):
             module.reset_parameters()  # type: ignore[operator]
 
     def forward(self, x: Tensor, diffuse: Callable[[Tensor], Tensor]) -> Tensor:
-        z = self.norm(x.flatten(1))  # (n, d·h)
+        z = apply_norm(self.norm, x.flatten(1))  # (n, d·h)
         heard = self._drop(diffuse(z.view_as(x)).flatten(1))
         own = dropout(z, self.own_dropout, self.training)
         hidden = apply_linear(self.lin_in, torch.cat([own, heard], dim=1), self.act)

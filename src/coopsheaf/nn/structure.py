@@ -5,9 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from coopsheaf.checks import check_int
+from coopsheaf.checks import check_choice, check_int
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.sparse import sparse_product
+
+STRUCTURES = {"rows": "a node's row of the adjacency matrix"}
 
 
 class AdjacencyLinear(nn.Module):
@@ -59,3 +61,32 @@ def check_rows(x: Tensor, num_nodes: int, name: str) -> None:
             f"`x` must have {num_nodes} rows, the nodes of the one graph that this {name} knows: "
             f"it cannot be used on another graph or a part of one; got {x.shape[0]}"
         )
+
+
+def make_rows(
+    structure: str | None, num_nodes: int | None, width: int, *, pool: str | None
+) -> AdjacencyLinear | None:
+    """What an encoder with a bias of its own learns of rows of the adjacency matrix, if anything.
+
+    Args:
+        structure: ``"rows"``, or ``None`` for nothing.
+        num_nodes: number of nodes of the one graph that is known.
+        width: size of the output.
+        pool: that of the network, which must have none.
+    """
+    if structure is None:
+        if num_nodes is not None:
+            raise ValueError(f"`num_nodes` goes with `structure`; got {num_nodes} alone")
+        return None
+    check_choice("structure", structure, STRUCTURES)
+    if num_nodes is None:
+        raise ValueError(
+            f"`num_nodes` must be given beside `structure` {structure!r}: the number of nodes "
+            "of the one graph that it knows"
+        )
+    if pool is not None:
+        raise ValueError(
+            f"`structure` must be None for whole graphs: {structure!r} knows every node of one "
+            "graph"
+        )
+    return AdjacencyLinear(num_nodes, width, bias=False)

@@ -57,6 +57,7 @@ def goes_in_chunks(network: nn.Module) -> TypeGuard[CSNN]:
     return (
         network.jump is None  # the last layer is all that is kept
         and network.block == "residual"
+        and network.step == "euler"
         and network.rows is None  # which look at the whole graph
         and not masks.explain
         and all(type(part) in _BY_NODE for part in parts)

@@ -77,7 +77,7 @@ def infer(
             features = {} if edge_attr is None else {"edge_attr": edge_attr}
             x = x.to(like.device, like.dtype)
             return model(x, graph, edge_weight=edge_weight, **features)
-        weight = network.encoder.weight
+        weight = next(network.encoder.parameters())
         width = 3 * network.stalk_dim * network.hidden_channels + 2 * network.edge_channels
         size = graph.num_nodes * width * weight.element_size()
         with open_scratch(scratch, size, weight.device) as space:
@@ -105,7 +105,8 @@ def _infer(
     n, d, h = graph.num_nodes, network.stalk_dim, network.hidden_channels
     if x.shape != (n, network.in_channels):
         raise ValueError(f"`x` must have shape ({n}, {network.in_channels}); got {tuple(x.shape)}")
-    dtype, device = network.encoder.weight.dtype, network.encoder.weight.device
+    weight = next(network.encoder.parameters())
+    dtype, device = weight.dtype, weight.device
     # The learners see the features and, beside them, what they are told of the edges.
     seen = scratch.make((n, d * h + 2 * network.edge_channels), dtype, device)
     features = seen[:, : d * h].unflatten(1, (d, h))

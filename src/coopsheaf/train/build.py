@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from coopsheaf.data.dataset import GraphDataset
 from coopsheaf.data.links import AnyDataset
+from coopsheaf.data.processing import POSITIONS
 from coopsheaf.models.network import Network
 from coopsheaf.models.registry import find_model
 from coopsheaf.train.limits import check_memory
@@ -64,6 +65,7 @@ def build_network(
     graph_level: bool,
     task: str,
     edge_channels: int = 0,
+    pe_channels: int = 0,
     undirected: bool = False,
     num_nodes: int | None = None,
 ) -> nn.Module:
@@ -79,6 +81,7 @@ def build_network(
         outputs,
         graph_level=graph_level,
         edge_channels=edge_channels,
+        pe_channels=pe_channels,
         num_nodes=num_nodes,
     )
     if task == "regression":
@@ -98,6 +101,7 @@ def build_model(recipe: Recipe, dataset: AnyDataset) -> nn.Module:
         )
     if dataset.edge_channels:
         find_model(recipe.model_name).check_edge_features(_columns(dataset))
+    check_positions(recipe)
     check_memory(recipe, dataset)
     torch.manual_seed(recipe.train.seed)
     return build_network(
@@ -107,9 +111,19 @@ def build_model(recipe: Recipe, dataset: AnyDataset) -> nn.Module:
         graph_level=isinstance(dataset, GraphDataset),
         task=dataset.task,
         edge_channels=dataset.edge_channels,
+        pe_channels=dataset.pe_channels,
         undirected=getattr(dataset, "undirected", False),
         num_nodes=getattr(dataset, "num_nodes", None),  # many graphs have no such number
     )
+
+
+def check_positions(recipe: Recipe) -> None:
+    """Refuse a network that reads other numbers of places than the data gives."""
+    reads, given = getattr(recipe.model, "pe_kind", None), recipe.data.pe
+    if reads in POSITIONS and reads != given:
+        raise ValueError(
+            f"`model.pe_kind` {reads!r} reads places of `data.pe` {reads!r}; got {given!r}"
+        )
 
 
 def _columns(dataset: AnyDataset) -> str:

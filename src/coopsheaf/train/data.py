@@ -42,6 +42,8 @@ def load_data(config: DataConfig, data_dir: Path | None = None) -> NodeDataset |
         self_loops=config.self_loops,
         features=config.features,
         relations=config.relations,
+        pe=config.pe,
+        bonds=config.bonds,
     )
 
 

@@ -125,7 +125,9 @@ _CONTEXTS: dict[str, Callable[[], AbstractContextManager]] = {
 }
 
 
-def make_fabric(config: TrainConfig, device: str = "auto", *, halves: bool = False) -> Engine:
+def make_fabric(
+    config: TrainConfig, device: str = "auto", *, halves: bool = False, idle: bool = False
+) -> Engine:
     """The wanted precision on one device, or on one per process that ``torchrun`` has started.
 
     Args:
@@ -133,6 +135,7 @@ def make_fabric(config: TrainConfig, device: str = "auto", *, halves: bool = Fal
         device: as Lightning Fabric names it.
         halves: the network knows how to multiply in bfloat16 by itself
             (:mod:`coopsheaf.nn.products`), and needs no autocast for it on the CPU.
+        idle: it has parameters that no gradient reaches, for which no process must wait.
     """
     launch = find_launch()
     halves = halves and _is_cpu(device) and not config.compile
@@ -146,7 +149,7 @@ def make_fabric(config: TrainConfig, device: str = "auto", *, halves: bool = Fal
         accelerator=device,
         devices=launch.local_size,
         num_nodes=launch.size // launch.local_size,
-        strategy=DDPStrategy(timeout=PATIENCE),
+        strategy=DDPStrategy(timeout=PATIENCE, find_unused_parameters=idle),
         **_precision(config, halves),
     )
     fabric.launch()

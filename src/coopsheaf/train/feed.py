@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.data import Batch
 
 from coopsheaf.data.dataset import PARTS, GraphDataset, NodeDataset
 from coopsheaf.data.pack import prepared_graph
 from coopsheaf.nn.sparse_inputs import note_zeros
 from coopsheaf.sheaves.graph import Graph
+from coopsheaf.sheaves.many_graphs import ManyGraphs
 from coopsheaf.train.order import epoch_batches
 
 
@@ -103,11 +103,38 @@ class Joined(NamedTuple):
     y: Tensor
 
 
+class Stacked(NamedTuple):
+    """All graphs of a dataset behind one another, sorted once, in the dtype of training."""
+
+    graphs: ManyGraphs
+    x: Tensor  # (all nodes, F)
+    y: Tensor  # (graphs, k), or (graphs,) class numbers
+    edge_attr: Tensor | None  # (all edges, k)
+    pe: Tensor | None  # (all nodes, k)
+
+
+def stack_graphs(dataset: GraphDataset, dtype: torch.dtype) -> Stacked:
+    """What batches of graphs are cut out of."""
+    graphs = dataset.graphs
+
+    def stack(name: str) -> Tensor:
+        parts = torch.cat([graph[name] for graph in graphs])
+        return parts if name == "y" and not parts.is_floating_point() else parts.to(dtype)
+
+    return Stacked(
+        ManyGraphs([graph.edge_index for graph in graphs], [len(graph.x) for graph in graphs]),
+        stack("x"),
+        stack("y"),
+        stack("edge_attr") if dataset.edge_channels else None,
+        stack("pe") if dataset.pe_channels else None,
+    )
+
+
 class GraphFeed:
     """Mini-batches of graphs, shuffled anew in every epoch from the seed and the epoch alone.
 
-    Several processes share every step, and the graphs of an evaluation. Those of the validation
-    part, which every evaluation looks at, are joined once.
+    Several processes share every step, and the graphs of an evaluation. All graphs are sorted once;
+    those of the validation part, which every evaluation looks at, are joined once.
     """
 
     one_pass = False
@@ -127,6 +154,7 @@ class GraphFeed:
         self.device, self.dtype = device, dtype
         self.rank, self.world_size = rank, world_size
         self._val: list[Joined] | None = None
+        self._stacked: Stacked | None = None
 
     def steps(self, model: nn.Module, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         train = self.dataset.train
@@ -166,16 +194,20 @@ class GraphFeed:
         return self._apply(model, self._join(index))
 
     def _join(self, index: Tensor) -> Joined:
-        """Some graphs side by side."""
-        batch = Batch.from_data_list([self.dataset.graphs[int(i)] for i in index])
-        # Sorted and checked before it is sent, and sent without waiting for it to arrive.
-        graph = Graph(batch.edge_index, batch.num_nodes).to(self.device)
-        batch = batch.to(self.device, non_blocking=True)
-        inputs = {"batch": batch.batch, "batch_size": batch.num_graphs}
-        if self.dataset.edge_channels:
-            inputs["edge_attr"] = batch.edge_attr.to(self.dtype)
-        y = batch.y.to(self.dtype) if batch.y.is_floating_point() else batch.y
-        return Joined(batch.x.to(self.dtype), graph, inputs, y)
+        """Some graphs side by side; sent without waiting for them to arrive."""
+        if self._stacked is None:
+            self._stacked = stack_graphs(self.dataset, self.dtype)
+        found, stacked = self._stacked.graphs.take(index), self._stacked
+        inputs = {"batch": self._send(found.batch), "batch_size": index.numel()}
+        if stacked.edge_attr is not None:
+            inputs["edge_attr"] = self._send(stacked.edge_attr[found.edges])
+        if stacked.pe is not None:
+            inputs["pe"] = self._send(stacked.pe[found.nodes])
+        x, y = self._send(stacked.x[found.nodes]), self._send(stacked.y[index])
+        return Joined(x, found.graph.to(self.device), inputs, y)
+
+    def _send(self, part: Tensor) -> Tensor:
+        return part.to(self.device, non_blocking=True)
 
     def _apply(self, model: nn.Module, batch: Joined) -> tuple[Tensor, Tensor]:
         return model(batch.x, batch.graph, **batch.inputs), batch.y

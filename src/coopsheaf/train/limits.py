@@ -19,4 +19,5 @@ def check_memory(recipe: Recipe, dataset: AnyDataset) -> None:
     copies = 1 if torch.accelerator.is_available() else TRAINING_COPIES
     sizes = (dataset.num_features, dataset.out_channels)
     nodes = getattr(dataset, "num_nodes", None)  # many graphs have no such number
-    check_parameters(recipe.model, *sizes, copies=copies, num_nodes=nodes)
+    beside = {"edge_channels": dataset.edge_channels, "pe_channels": dataset.pe_channels}
+    check_parameters(recipe.model, *sizes, copies=copies, num_nodes=nodes, **beside)

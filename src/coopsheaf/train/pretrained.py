@@ -46,6 +46,7 @@ CARD, WEIGHTS = "README.md", "model.safetensors"
 LARGEST_CONFIG = 1 << 20  # bytes of that of a network
 NETWORK = "network"
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
+_SIZES = ("in_channels", "out_channels", "edge_channels", "pe_channels", "num_nodes")
 _CONFIG = {
     "library_name": one_of(["coopsheaf"]),
     "kind": one_of([NETWORK]),
@@ -60,6 +61,7 @@ _CONFIG = {
     "settings": an_object,
     "identity": kind("text of at most 100 letters", lambda v: type(v) is str and len(v) <= 100),
 }
+_OPTIONAL = {"pe_channels": whole(1, MOST_CHANNELS)}
 
 
 def save_pretrained(model: Run | Network, folder: str | Path, *, card: str | None = None) -> None:
@@ -148,7 +150,7 @@ def describe_network(model: Network) -> dict[str, Any]:
     default = {name: parameter.default for name, parameter in signature.parameters.items()}
     info = _find_info(model, arguments)
     known = {item.name for item in fields(info.settings)} - {"pool"}
-    sizes = {"in_channels", "out_channels", "edge_channels", "num_nodes", "pool", "self"}
+    sizes = {*_SIZES, "pool", "self"}
     for name, value in arguments.items():
         plain = value is None or isinstance(value, PLAIN)
         if name in sizes or name in info.fixed or (name in known and plain):
@@ -174,6 +176,8 @@ def describe_network(model: Network) -> dict[str, Any]:
         "graph_level": arguments.get("pool") is not None,
         "edge_channels": arguments.get("edge_channels") or 0,
         "num_nodes": arguments.get("num_nodes"),
+        # Said only where there are some, so that what was written before reads as it did.
+        **({"pe_channels": pe} if (pe := arguments.get("pe_channels")) else {}),
         "dtype": str(next(model.parameters()).dtype).removeprefix("torch."),
         "settings": to_mapping(info.settings(**settings)),
     }
@@ -194,8 +198,8 @@ def _find_info(model: Network, arguments: Mapping[str, Any]) -> ModelInfo:
 
 def _read_network(folder: Path, config: dict[str, Any]) -> Network:
     path = folder / CONFIG
-    fault = find_fault(config, keys(_CONFIG))
-    if fault is None and (unknown := unknown_keys(config, _CONFIG)):
+    fault = find_fault(config, keys(_CONFIG, _OPTIONAL))
+    if fault is None and (unknown := unknown_keys(config, _CONFIG | _OPTIONAL)):
         fault = f"it has {unknown[0]}, which this version does not know"
     if fault is None and config["model"] not in MODELS:
         fault = f"model must be one that is registered here; got {brief(config['model'])}"
@@ -204,6 +208,7 @@ def _read_network(folder: Path, config: dict[str, Any]) -> Network:
     try:
         settings = from_mapping(MODELS[config["model"]].settings, config["settings"], CONFIG)
         sizes = {key: config[key] for key in ("graph_level", "edge_channels", "num_nodes")}
+        sizes["pe_channels"] = config.get("pe_channels", 0)
 
         def build() -> Any:
             made = settings.build(config["in_channels"], config["out_channels"], **sizes)

@@ -31,6 +31,8 @@ class DataConfig:
         features: ``"raw"``, ``"row-normalized"`` or ``"standardized"``.
         relations: ``"poincare"``, ``"mds"`` or ``"struc2vec"``: the edges of Geom-GCN's file of
             relations, which a few datasets have.
+        pe: ``"rwse"`` or ``"lappe"``: places of nodes, of many graphs.
+        bonds: ``"codes"`` or ``"one-hot"``: codes of bonds as features of edges, of molecules.
     """
 
     name: str = ""
@@ -38,6 +40,8 @@ class DataConfig:
     self_loops: str | None = None
     features: str | None = None
     relations: str | None = None
+    pe: str | None = None
+    bonds: str | None = None
 
 
 @dataclass(frozen=True)

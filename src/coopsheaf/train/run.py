@@ -125,12 +125,13 @@ class Run:
         return table_html("Run", facts, curve_html(f"{self.task.metric}, val", curve))
 
     def check_edge_features(self, dataset: AnyDataset) -> None:
-        """Refuse data whose edges have more or fewer features than those of training."""
-        wanted, found = self.info.get("edge_channels", 0), dataset.edge_channels
-        if found != wanted:
-            raise CheckpointError(
-                f"the data has {found} features of edges; the model was trained with {wanted}"
-            )
+        """Refuse data that tells more or less of edges and of places than that of training."""
+        for key, what in {"edge_channels": "features of edges", "pe_channels": "places"}.items():
+            wanted, found = self.info.get(key, 0), getattr(dataset, key)
+            if found != wanted:
+                raise CheckpointError(
+                    f"the data has {found} {what}; the model was trained with {wanted}"
+                )
 
 
 def run_split(
@@ -164,7 +165,7 @@ def run_split(
     """
     recipe = _with_processes(recipe, find_launch().size)  # before anybody connects
     network = find_model(recipe.model_name).find_network()
-    fabric = make_fabric(recipe.train, device, halves=network.halves_products)
+    fabric = make_fabric(recipe.train, device, halves=network.halves_products, idle=network.idle)
     world = World(fabric)
     model = build_model(recipe, dataset)
     task = task_of(recipe.train, dataset)
@@ -174,17 +175,15 @@ def run_split(
     if isinstance(model, Rescaled):
         model.fit(feed.train_targets())
     forget_peak()
-    info = describe(recipe, dataset, split, model)
-    info |= extra or {}
+    info = describe(recipe, dataset, split, model) | (extra or {})
     batches = world.by_first(lambda: feed.summary(model))
     if batches is not None:
         info["batches"] = batches
         if announce is not None and world.is_first:
             announce(batches)
     identity = run_identity(recipe, dataset, split)
-    state_path = None
+    state_path = None if out is None else out / "state.safetensors"
     if out is not None:
-        state_path = out / "state.safetensors"
         finished = world.by_first(lambda: _enter(out, identity, info, resume))
         if finished is not None:
             return finished
@@ -353,6 +352,7 @@ def describe(recipe: Recipe, dataset: AnyDataset, split: int, model: nn.Module) 
         "in_channels": dataset.num_features,
         "out_channels": dataset.out_channels,
         "edge_channels": dataset.edge_channels,
+        **({"pe_channels": dataset.pe_channels} if dataset.pe_channels else {}),
         **nodes,
         "edge_weights": getattr(dataset, "edge_weight", None) is not None,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
@@ -414,6 +414,7 @@ def _rebuild(recipe: Recipe, info: dict[str, Any]) -> nn.Module:
         graph_level=info["level"] == "graph",
         task=info["task"],
         edge_channels=info.get("edge_channels", 0),  # older runs do not say: there were none
+        pe_channels=info.get("pe_channels", 0),
         undirected=info.get("undirected", False),
         num_nodes=info.get("num_nodes"),
     )

@@ -62,7 +62,8 @@ REQUIRED: dict[str, Kind] = {
     "dataset": text,
     "dataset_checksum": text,
     "processing": keys(
-        dict.fromkeys(("direction", "self_loops", "features"), text), {"relations": text}
+        dict.fromkeys(("direction", "self_loops", "features"), text),
+        dict.fromkeys(("relations", "pe", "bonds"), text),
     ),
     "level": one_of(LEVELS),
     "task": one_of(METRICS_OF_TASK),
@@ -94,6 +95,7 @@ OPTIONAL: dict[str, Kind] = {
     "dataset_remark": text,
     "edge_weights": truth,
     "edge_channels": whole(high=MOST_CHANNELS),
+    "pe_channels": whole(high=MOST_CHANNELS),
     "num_nodes": whole(1, MOST_CHANNELS),  # of a network that belongs to one graph
     "undirected": truth,
     "threads": whole(),

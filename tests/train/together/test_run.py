@@ -22,7 +22,8 @@ from coopsheaf.train.run_schema import check_info
 from coopsheaf.train.together.run import Ended, Job, run_together, runs_at_once
 
 ALONE = {"ggnn"}  # PyTorch has no GRU of many runs
-NOISY = {"cognn"}  # actions are drawn from PyTorch's generator, which all runs share
+# Actions, and edges that patches are cut without, are drawn from PyTorch's generator, which all runs share.
+NOISY = {"cognn", "graph-vit", "graph-mixer"}
 
 
 def both_ways(dataset: NodeDataset) -> NodeDataset:

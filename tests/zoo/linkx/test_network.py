@@ -17,10 +17,11 @@ from train.small import node_dataset
 from zoo.dense import adjacency
 
 from coopsheaf import Graph, make_model
+from coopsheaf.nn import AdjacencyLinear
 from coopsheaf.predictions import node_outputs
 from coopsheaf.train import load_run, train
 from coopsheaf.train.run_info import CheckpointError
-from coopsheaf.zoo.linkx import LINKX, AdjacencyLinear
+from coopsheaf.zoo.linkx import LINKX
 
 N, EDGES = ODD_GRAPHS["random-directed"]
 

@@ -189,3 +189,21 @@ def test_repr() -> None:
         "NSD(5, 4, num_layers=3, out_channels=3, stalk_dim=2 + 1, "
         "maps=OrthogonalMaps(Householder(2)))"
     )
+
+
+def test_the_identity_sheaf_network_is_nsd_with_identities() -> None:
+    """And its operator is the normalised Laplacian of the graph, once per stalk coordinate."""
+    small = {"hidden_channels": H, "stalk_dim": 2}
+    isn, plain = (
+        make_settings(name, **small).build(F_IN, OUT).double().eval()
+        for name in ("isn", "nsd-identity")
+    )
+    plain.load_state_dict(isn.state_dict())
+    x = randn(N, F_IN)
+    assert_close(isn(x, EDGES), plain(x, EDGES), **EXACT)
+    adjacency = torch.zeros(N, N).double()
+    adjacency[EDGES[1], EDGES[0]] = 1
+    degree = adjacency.sum(1)
+    root = torch.diag((degree + 1).rsqrt())
+    want = torch.kron(root @ (torch.diag(degree) - adjacency) @ root, torch.eye(2).double())
+    assert_close(isn.convs[0].laplacian(randn(N, 2, H), EDGES).to_dense(), want, **EXACT)

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from coopsheaf.checks import check_choice, check_int, check_probability
 from coopsheaf.models.network import NORMS, Network, make_readout
+from coopsheaf.nn.inputs import check_pe, make_features, make_places, take_pe
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.orthogonal import Orthogonal
 from coopsheaf.zoo.bunn.conv import CONCATS, BundleConv, BundleLearner
@@ -61,12 +63,18 @@ class BuNN(Network):
         pool: ``None`` for node outputs; ``"mean"``, ``"sum"`` or ``"max"`` for graph outputs.
         jk: what the readout sees of the layers: ``None`` or ``"last"`` for the last one, ``"cat"``,
             ``"max"`` or ``"lstm"`` for all of them (PyG's ``JumpingKnowledge``).
+        encoder: ``"linear"``, or ``"atoms"``: an :class:`~coopsheaf.nn.AtomEncoder` of codes.
+        pe_kind: ``"none"``, ``"rwse"`` or ``"lappe"``: places of nodes that are encoded beside the
+            features, in ``pe_width`` of the channels.
+        readout_layers: number of linear layers of the readout, GELU between them.
+        pe_channels: size of the places of nodes.
 
     Shapes:
         as those of :class:`~coopsheaf.models.network.Network`; inside ``(n, hidden_channels)``.
     """
 
     takes_edge_weight = True
+    later_settings = ("encoder", "pe_kind", "pe_width", "readout_layers")
 
     def __init__(
         self,
@@ -90,6 +98,11 @@ class BuNN(Network):
         norm: str = "layer",
         pool: str | None = None,
         jk: str | None = None,
+        encoder: str = "linear",
+        pe_kind: str = "none",
+        pe_width: int = 16,
+        readout_layers: int = 1,
+        pe_channels: int = 0,
     ) -> None:
         super().__init__(in_channels, out_channels, pool=pool)
         self.hidden_channels = check_int("hidden_channels", hidden_channels, minimum=1)
@@ -122,7 +135,10 @@ class BuNN(Network):
         make_norm = check_choice("norm", norm, NORMS)
         width = hidden_channels
 
-        self.encoder = nn.Linear(in_channels, width)
+        self.pe_channels = check_pe(pe_kind, pe_channels)
+        self.places = make_places(pe_kind, pe_channels, pe_width, width)
+        own = width if self.places is None else width - pe_width
+        self.encoder = make_features(in_channels, own, encoder)
         self.learners = nn.ModuleList(
             BundleLearner(
                 width,
@@ -148,7 +164,8 @@ class BuNN(Network):
         )
         self.norms = nn.ModuleList(make_norm(width) for _ in range(num_layers))
         self.last_norm = make_norm(width)
-        self.readout = make_readout(self._end_layers(width, jk, num_layers), out_channels)
+        seen = self._end_layers(width, jk, num_layers)
+        self.readout = make_readout(seen, out_channels, readout_layers)
         self.reset_parameters()
 
     def map_learners(self) -> list[nn.Module]:
@@ -163,11 +180,17 @@ class BuNN(Network):
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
     ) -> Iterator[Tensor]:
-        x = F.gelu(F.dropout(self.encoder(x), self.dropout, self.training))
+        x = F.gelu(F.dropout(self._encode(x, pe), self.dropout, self.training))
         for learner, conv, norm in zip(self.learners, self.convs, self.norms, strict=True):
             maps = learner(x, graph, edge_weight)  # (n, B, d, d)
             x = x + conv(norm(x), maps, graph, batch, edge_weight)
             yield x
+
+    def _encode(self, x: Tensor, pe: Tensor | None) -> Tensor:
+        if self.places is None:
+            return self.encoder(x)
+        places = self.places(take_pe(pe, x, self.pe_channels))
+        return torch.cat([self.encoder(x), places], dim=1)
 
     def after_layers(self, x: Tensor) -> Tensor:
         return self.last_norm(x)

@@ -8,7 +8,6 @@ from coopsheaf.lazy import attach
 from coopsheaf.models.info import ModelInfo
 
 if TYPE_CHECKING:
-    from coopsheaf.nn.structure import AdjacencyLinear as AdjacencyLinear
     from coopsheaf.zoo.linkx.network import LINKX as LINKX
 
 INFOS = (
