@@ -14,7 +14,7 @@ from lab import args
 DESCRIPTION = (
     "The paper's experiments and this repository's measuring: tables beside the published "
     "numbers, over-squashing on trees, the noisy path, figures of the ideas, closed channels, "
-    "and how sheaf networks are related."
+    "how sheaf networks are related, and fair searches of settings."
 )
 
 
@@ -52,6 +52,14 @@ def _find(command: Any) -> Callable[[Any], int]:
         from lab.choosing import defaults
 
         return defaults
+    if isinstance(command, args.LongRange):
+        from lab.long_range.commands import long_range
+
+        return long_range
+    if isinstance(command, args.Contest):
+        from lab.contest.commands import contest
+
+        return contest
     from lab.squash import commands
 
     return commands.squash if isinstance(command, args.Squash) else commands.noisy_path

@@ -196,6 +196,67 @@ class Defaults:
     """Number of CPU threads."""
 
 
+@dataclass(frozen=True)
+class LongRange:
+    """How far networks hear: Barbell, transfer over rings and trees, distances in long graphs.
+
+    What is recorded already is skipped.
+    Example: `python -m lab long-range --tasks barbell-10 ring-transfer-5 --seeds 3`.
+    """
+
+    tasks: tuple[str, ...] = ()
+    """Which tasks; all of the plan by default."""
+    contestants: tuple[str, ...] = ()
+    """Which networks; all of the plan by default."""
+    seeds: int = 1
+    """Number of seeds, from 0 on."""
+    report: bool = False
+    """Only show what is recorded; train nothing."""
+    look: bool = False
+    """Look into trained networks of seed 0, on the smaller tasks, and record what is found."""
+    figure: Path | None = None
+    """Draw errors and influence by distance: a .svg, .pdf or .png file."""
+    document: Path | None = None
+    """Write the tables between the markers of this Markdown file."""
+    results: Path = Path("results/long-range")
+    """Folder of the records."""
+    work: Path = Path("runs/long-range")
+    """Folder of the runs."""
+    threads: int | None = None
+    """Number of CPU threads."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Fair searches: every model the same number of trials, drawn before anything runs.
+
+    What is recorded already is skipped, so it can be run in slices; processes that run at once
+    should have other data sets or models each.
+    Example: `python -m lab contest --league sheaves --datasets texas --minutes 10`.
+    """
+
+    league: str = "heterophily"
+    """heterophily, sheaves or directions."""
+    models: tuple[str, ...] = ()
+    """Which contestants; all of the league by default."""
+    datasets: tuple[str, ...] = ()
+    """Which data sets; all of the league by default."""
+    minutes: float | None = None
+    """Begin nothing after so many minutes."""
+    plan: bool = False
+    """Only show what is searched; train nothing."""
+    report: bool = False
+    """Train nothing: show where the league stands, and write documents."""
+    document: tuple[Path, ...] = ()
+    """Write tables and answers into the marked places of these documents."""
+    results: Path = Path("results")
+    """Folder of all records; those of contests are in its folder contest."""
+    data_dir: Path | None = None
+    """Folder to look for the files of datasets in."""
+    threads: int | None = None
+    """Number of CPU threads."""
+
+
 Command = (
     Annotated[Tables, tyro.conf.subcommand("tables")]
     | Annotated[Squash, tyro.conf.subcommand("squash")]
@@ -205,4 +266,6 @@ Command = (
     | Annotated[Units, tyro.conf.subcommand("units")]
     | Annotated[Kinship, tyro.conf.subcommand("kinship")]
     | Annotated[Defaults, tyro.conf.subcommand("defaults")]
+    | Annotated[LongRange, tyro.conf.subcommand("long-range")]
+    | Annotated[Contest, tyro.conf.subcommand("contest")]
 )

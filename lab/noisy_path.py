@@ -269,7 +269,7 @@ def output_significance(model: CSNN, graph: Graph, maps: list[LayerMaps], num_ke
     changes no prediction and what all values share tells none of them apart: both are taken out.
     """
     readout = cast(nn.Linear, cast(nn.Sequential, model.readout)[-1]).weight
-    values = model.encoder.weight[:, num_keys:]
+    values = cast(nn.Linear, model.encoder).weight[:, num_keys:]
     readout, values = readout - readout.mean(0), values - values.mean(1, keepdim=True)
     columns = []
     for j in range(LENGTH):

@@ -9,8 +9,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
+import pytest
 from shared import read_json_lines
 
+from coopsheaf.models.kinship import sheaf_systems
 from coopsheaf.models.registry import MODELS
 from lab.documents import fill_document
 
@@ -29,6 +31,7 @@ def load() -> Any:
 
 
 models = load()
+SHEAVES = ROOT / "benchmarks" / "results" / "models-sheaves.jsonl"
 RECORDS = ROOT / "benchmarks" / "results" / "models-heterophily.jsonl"
 
 
@@ -54,3 +57,37 @@ def test_the_page_is_that_of_the_records() -> None:
     assert fill_document(page, models.PLACE, models.document_table(records)) == page
     assert {r["model"] for r in records} <= set(MODELS)
     assert {"csnn", "gcnii", "linkx", "glognn", "h2gcn"} <= {r["model"] for r in records}
+
+
+def test_sheaf_networks_of_one_size() -> None:
+    """96 numbers at every node; the settings of a network that has no such say are its own."""
+    for name in sheaf_systems():
+        recipe = models.alike(name, "minesweeper")
+        model = recipe.model.build(7, 1, num_nodes=9)
+        parts = 2 if name == "dsnn" else 1  # real and imaginary
+        assert model.embedding_channels == 96 * parts, name
+        assert model.num_layers == 2
+
+
+def test_what_takes_more_than_it_may_says_so() -> None:
+    found = [record("csnn"), record("bunn", refused="more than 10 GB")]
+    assert "| `bunn` | any | – | – | more than 10 GB | more than 10 GB |" in models.document_table(
+        found
+    )
+    most = models.Most(gb=10)
+    assert (
+        most.reason(RuntimeError("DefaultCPUAllocator: can't allocate memory")) == "more than 10 GB"
+    )
+    assert most.reason(RuntimeError("shapes differ")) is None
+    slow = models.Most(seconds=5)
+    with pytest.raises(RuntimeError) as stopped:
+        slow._stop()
+    assert slow.reason(stopped.value) == "more than 5 s"
+
+
+def test_the_page_of_kinship_is_that_of_the_records() -> None:
+    page = (ROOT / "docs" / "kinship.md").read_text(encoding="utf-8")
+    records = read_json_lines(SHEAVES)
+    assert fill_document(page, models.SHEAF_PLACE, models.document_table(records)) == page
+    assert {r["model"] for r in records} == set(sheaf_systems())
+    assert {r["recipe"] for r in records} == {models.ALIKE}

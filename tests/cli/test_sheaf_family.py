@@ -11,16 +11,16 @@ from cli.test_heterophily import SPACE, write_tables
 from coopsheaf.data.dataset import Processing
 from coopsheaf.data.directed_communities import directed_communities
 from coopsheaf.data.pack import write_pack
+from coopsheaf.models.kinship import sheaf_systems
 from coopsheaf.models.registry import MODELS
 from coopsheaf.sweep.space import choose, load_space
 from coopsheaf.train.recipe import default_recipe
 from coopsheaf.train.records import find_records
 
-NAMES = (
-    "dsnn", "polynsd", "nsp", "onda", "onda-directional", "dnsd", "sheaf-attention", "copresheaf",
-    "isn", "conn-nsd", "conn-nsd-edge-random", "conn-nsd-node-random", "quiver-nsd", "nlsd",
-)  # fmt: skip
+NAMES = [name for name in sheaf_systems() if name != "csnn"]  # which all other tests are about
 EACH = pytest.mark.parametrize("name", NAMES)
+FEW = {"polynsd": {"num_hops": 2}, "bunn": {"num_bundles": 2}}
+UNDIRECTED = [name for name in NAMES if not MODELS[name].directed]
 
 
 @EACH
@@ -29,7 +29,7 @@ def test_it_trains_predicts_is_explained_and_recorded(program: Program, name: st
     way = "stored" if MODELS[name].directed else "undirected"
     data = directed_communities(40, 80, num_splits=1).process(Processing(direction=way))
     write_pack(data, "graph")
-    settings = {"hidden_channels": 4} | ({"num_hops": 2} if name == "polynsd" else {})
+    settings = {"hidden_channels": 4} | FEW.get(name, {})
     if name.startswith("conn"):  # frames have no more dimensions than there are features
         settings["stalk_dim"] = data.num_features
     few = [f"model.{key}={value}" for key, value in settings.items()]
@@ -63,7 +63,35 @@ def test_it_is_compared(program: Program, name: str) -> None:
     # Frames of local PCA want as many features as a stalk has dimensions.
     rows = [f"{i},{20 + i % 7},{i * i % 11},{i % 5},{'yn'[i % 3 > 0]}" for i in range(40)]
     Path("nodes.csv").write_text("\n".join(["id,age,size,rank,label", *rows]))
-    quick = ("--folds", "3", "--trials", "1", "--epochs", "1", "--set", "model.hidden_channels=8")
+    width = 32 if name == "bunn" else 8  # a multiple of what its bundles have
+    quick = ("--folds", "3", "--trials", "1", "--epochs", "1", "--set")
+    quick = (*quick, f"model.hidden_channels={width}")
     said = program.ok("compare", *own, *quick, "--models", name, "mlp", "--out", "c")
     assert name in said
     assert len(find_records(Path("c/records"))) == 6
+
+
+# ---- What they cannot use: one line, exit code 2
+
+
+@pytest.mark.parametrize("name", UNDIRECTED)
+def test_one_way_edges_are_refused_where_both_ways_are_needed(program: Program, name: str) -> None:
+    data = directed_communities(40, 80, num_splits=1).process(Processing(direction="stored"))
+    write_pack(data, "graph")
+    few = ("--set", "model.hidden_channels=4", "--set", "train.epochs=1")
+    stalks = ("--set", f"model.stalk_dim={data.num_features}") if "conn" in name else ()
+    said = program("train", "pack:graph", "--model", name, *few, *stalks, "--out", "run").error
+    assert "`edge_index` must hold every edge both ways" in said
+    assert not Path("run").exists()
+
+
+@pytest.mark.parametrize("name", ["conn-nsd", "conn-nsd-node-random"])
+def test_stalks_larger_than_features_are_refused(program: Program, name: str) -> None:
+    data = directed_communities(40, 80, num_splits=1).process(Processing(direction="undirected"))
+    write_pack(data, "graph")
+    p = data.num_features
+    larger = ("--set", f"model.stalk_dim={p + 1}", "--set", "train.epochs=1")
+    said = program("train", "pack:graph", "--model", name, *larger, "--out", "run").error
+    assert f"`stalk_dim` must be at most the number of features, {p}" in said
+    assert f"got {p + 1}" in said
+    assert not Path("run").exists()

@@ -15,6 +15,7 @@ FILES = [
     *sorted(RESULTS.glob("*.jsonl")),
     *sorted((RESULTS / "defaults").glob("*.jsonl")),
     *sorted((RESULTS / "investigations").glob("*.jsonl")),
+    *sorted((RESULTS / "long-range").glob("*.jsonl")),
     *sorted((RESULTS / "sweeps").rglob("*.jsonl")),
 ]
 

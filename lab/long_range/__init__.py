@@ -1,0 +1,1 @@
+"""How far networks hear: Barbell, transfer over rings and trees, distances in long graphs."""
