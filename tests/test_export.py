@@ -93,8 +93,8 @@ def open_onnx(path: Path) -> Any:
     return call
 
 
-def check(call: Any, model: torch.nn.Module, *inputs: Tensor, tolerance: float = 1e-6) -> None:
-    """The same up to this share of the largest output."""
+def check(call: Any, model: torch.nn.Module, *inputs: Tensor, tolerance: float = 2e-6) -> None:
+    """The same up to this share of the largest output: each side is off by up to 5e-7 by itself."""
     x, edge_index, *weight = inputs
     with torch.no_grad():
         want = model(x, edge_index, edge_weight=weight[0] if weight else None)
@@ -163,7 +163,7 @@ def test_networks_of_every_family_as_onnx(name: str, tmp_path: Path) -> None:
     model = make_model(name, F_IN, OUT, **SMALL[name][0])
     export_run(as_run(model, name=name), tmp_path / "model.onnx")
     # In single precision BuNN itself is off by 1.9e-6 here, the others by less than 5e-7.
-    tolerance = 4e-6 if name == "bunn" else 1e-6
+    tolerance = 4e-6 if name == "bunn" else 2e-6
     for size in SIZES:
         check(open_onnx(tmp_path / "model.onnx"), model, *graph(*size), tolerance=tolerance)
 
