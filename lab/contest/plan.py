@@ -239,9 +239,21 @@ FAMILY = (
     Contestant("dnsd", "dnsd", {**_STALK, "model.operator": ("adjacency", "laplacian")}),
     Contestant("nsp", "nsp", _NSD),
     Contestant("onda", "onda", {**_NSD, "model.num_steps": (2, 4)}),
+    Contestant(
+        "onda-directional", "onda-directional", {**_STALK, **_DECAY, "model.num_steps": (2, 4)}
+    ),
     Contestant("sheaf-attention", "sheaf-attention", {**_NSD, "model.residual": (False, True)}),
     Contestant("copresheaf", "copresheaf", {"model.maps": ("fc", "spd", "diagonal")}),
+    Contestant("jdsnn", "jdsnn", {**_STALK, **_DECAY, "model.map_step": (0.25, 0.5, 1.0)}),
+    Contestant("risnn", "risnn", {**_STALK, **_DECAY, **_MAPS}),
     Contestant("isn", "isn", {**_STALK, **_ENDS}),
+)
+# Nothing of their maps is learned: they are drawn, or learners stay as they were drawn.
+CONTROLS = (
+    Contestant("csnn-random", "csnn-random", _STALK),
+    Contestant("nsd-random", "nsd-random", {**_STALK, **_ENDS}),
+    Contestant("conn-nsd-edge-random", "conn-nsd-edge-random", {**_STALK, **_ENDS}),
+    Contestant("conn-nsd-node-random", "conn-nsd-node-random", {**_STALK, **_ENDS}),
 )
 _BOTH_WAYS = Contestant("csnn-both-ways", "csnn", _CSNN, ("data.direction=undirected",))
 
@@ -281,9 +293,10 @@ LEAGUES: dict[str, League] = {
         ),
         _league(
             "sheaves",
-            "CSNN and the family of sheaf networks, beside two networks that have no sheaf",
+            "CSNN, the family of sheaf networks, controls, and two networks without a sheaf",
             CSNN[:4],
             FAMILY,
+            CONTROLS,
             NSD,
             PLAIN[:2],
             budgets=dict.fromkeys((*WEB, *WIKIPEDIA, *DIRECTED), _SOME),

@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 
 from coopsheaf.data.catalogue import DATASETS
+from coopsheaf.models.kinship import sheaf_systems
 from coopsheaf.train.recipe import Recipe, default_recipe
 from lab.contest.plan import (
     APART,
@@ -41,6 +42,33 @@ def test_the_draws_are_those_that_were_settled() -> None:
     }
     assert shared_draws()[0] == first
     assert CONTESTANTS["csnn"].recipe(0, "texas").hash() == "20d124d15c6dc144"
+
+
+def test_draws_go_by_name_so_that_others_may_join() -> None:
+    """Hashes from before the controls were in the league."""
+    settled = {
+        "conn-nsd": "489106490f7136df",
+        "quiver-nsd": "63225f3f12f51ddd",
+        "dsnn": "ff1a5f1554915307",
+        "onda": "8432af5a2e62fae1",
+        "isn": "244d008fe503b89b",
+        "nsd-general": "69719fdc7246019d",
+    }
+    for name, last in settled.items():
+        assert CONTESTANTS[name].recipe(BLOCK - 1, "texas").hash() == last
+
+
+def test_all_sheaf_systems_are_in_their_league() -> None:
+    """But for one that is there by another name, an ancestor, and one that others compete with."""
+    members = {one.model for one in LEAGUES["sheaves"].contestants.values()}
+    assert set(sheaf_systems()) - members == {"nsd-identity", "snn", "bunn"}
+
+
+def test_controls_are_rivals_and_their_maps_are_not_searched() -> None:
+    for name in ("csnn-random", "nsd-random", "conn-nsd-edge-random", "conn-nsd-node-random"):
+        control = CONTESTANTS[name]
+        assert not control.csnn
+        assert not {"train.map_weight_decay", "model.map_start", "model.maps"} & set(control.own)
 
 
 def test_a_dozen_trials_have_every_value_equally_often() -> None:
