@@ -30,6 +30,7 @@ class Entry:
             nothing, and ``trouble`` says why.
         seconds: of training; a share of the pass if it was made in one.
         together: runs that were trained in one pass, 0 for a run alone.
+        alone: why it was trained alone where there were others to share a pass with.
         config_hash, model_version, dataset_checksum: what makes it the same run elsewhere.
         parameters, commit, versions, machine, threads, time: provenance.
     """
@@ -51,6 +52,7 @@ class Entry:
     epochs: int = 0
     seconds: float | None = None
     together: int = 0
+    alone: str = ""
     trouble: str = ""
     model_version: int = 1
     dataset_checksum: str = ""

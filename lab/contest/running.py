@@ -162,17 +162,19 @@ class Contest:
 
 @dataclass(frozen=True)
 class Made:
-    """What became of a split."""
+    """What became of a split; ``alone`` says why no others were trained in the same pass."""
 
     split: int
     run: Run | None = None
     result: FitResult | None = None
     trouble: str = ""
+    alone: str = ""
 
     def fill(self, blank: Entry) -> Entry:
         """The record of it."""
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        entry = replace(blank, split=self.split, time=now, trouble=self.trouble)
+        said = {"trouble": self.trouble, "alone": self.alone}
+        entry = replace(blank, split=self.split, time=now, **said)
         if self.run is None or self.result is None:
             return entry
         info: dict[str, Any] = self.run.info
@@ -190,21 +192,26 @@ class Made:
 
 
 def make_runs(recipe: Recipe, dataset: NodeDataset, splits: Sequence[int]) -> list[Made]:
-    """Train splits in one pass if the network can be, one by one otherwise."""
+    """Train splits in one pass if the network can be, one by one otherwise; then it says why."""
+    why = ""
     if len(splits) > 1:
         try:
             ended = run_together([Job(recipe, split) for split in splits], dataset)
             return [Made(e.job.split, e.run, e.result, e.trouble) for e in ended or ()]
-        except TROUBLES:  # says why; alone it may do well
-            pass
-    return [_make_alone(recipe, dataset, split) for split in splits]
+        except TROUBLES as error:  # alone it may do well
+            why = _line_of(error)
+    return [replace(_make_alone(recipe, dataset, split), alone=why) for split in splits]
 
 
 def _make_alone(recipe: Recipe, dataset: NodeDataset, split: int) -> Made:
     try:
         return Made(split, *run_split(recipe, dataset, split))
     except TROUBLES as error:
-        return Made(split, trouble=" ".join(str(error).split())[:300] or type(error).__name__)
+        return Made(split, trouble=_line_of(error))
+
+
+def _line_of(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 @cache

@@ -40,6 +40,7 @@ def test_the_search_and_then_the_chosen_trial(tmp_path: Path, passes: list[Any])
     assert [(one.trial, one.split) for one in entries[:4]] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert read_entries(tmp_path) == entries
     assert {one.together for one in entries} == {0, 2}
+    assert {one.alone for one in entries} == {""}
     for one in entries:
         assert one.val is not None
         assert one.epochs == 2
@@ -77,6 +78,21 @@ def test_what_cannot_be_trained_is_a_result(monkeypatch: pytest.MonkeyPatch) -> 
         (0, None, "the loss is not finite"),
         (3, None, "the loss is not finite"),
     ]
+
+
+def test_what_cannot_share_a_pass_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is trained one by one, and the record has the reason."""
+
+    def refused(*arguments: Any) -> Any:
+        raise ValueError("gcn-plain cannot be trained\ntogether (a reason)")
+
+    monkeypatch.setattr(running, "run_together", refused)
+    entries = list(Contest(LEAGUE, tmp_path).run(["gcn-plain"], [DATA]))
+    first, last = entries[:4], entries[4:]
+    assert {one.alone for one in first} == {"gcn-plain cannot be trained together (a reason)"}
+    assert [one.alone for one in last] == [""]  # one split was left: there was nobody to share with
+    assert all(one.val is not None and one.together == 0 for one in entries)
+    assert read_entries(tmp_path) == entries
 
 
 def test_a_deadline_is_asked_for() -> None:
