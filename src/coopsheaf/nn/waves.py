@@ -32,9 +32,10 @@ class Swing:
 
     Where S = T, all edges go both ways and :math:`W_1`, :math:`W_2` are identities, the paper's
     operator is symmetric with its spectrum in [0, 4): steps up to 1 are stable, and linear ones
-    keep an energy. In general its eigenvalues are complex and no step is stable for all of them
-    (:func:`~coopsheaf.sheaves.propagate` says why), and those of ``"messages"`` have both signs
-    even where all maps are equal: ε has to hold them.
+    keep an energy. In general its eigenvalues are complex, and without damping no step is stable
+    for all of them (:func:`~coopsheaf.sheaves.propagate` says why); with it,
+    :func:`~coopsheaf.sheaves.stable_steps` of r = -tanh(ε) / s has those that are. Eigenvalues of
+    ``"messages"`` have both signs even where all maps are equal, and negative ones are held by no ε.
 
     Args:
         step_size: s.

@@ -59,5 +59,7 @@ if TYPE_CHECKING:
     from coopsheaf.sheaves.waves import needed_damping as needed_damping
     from coopsheaf.sheaves.waves import propagate as propagate
     from coopsheaf.sheaves.waves import stable_step as stable_step
+    from coopsheaf.sheaves.waves import stable_steps as stable_steps
+    from coopsheaf.sheaves.waves import transient_bound as transient_bound
 
 __getattr__, __dir__, __all__ = attach(__name__)
