@@ -273,7 +273,7 @@ def test_bad_input() -> None:
         propagate(laplacian, x, 1, 0.1, damping=-1)
     with pytest.raises(ValueError, match="`damping` must not be negative; got nan"):
         stable_steps(1.0, math.nan)
-    with pytest.raises(ValueError, match="`damping` must be between 0 and 2 / .* = 4; got 4"):
+    with pytest.raises(ValueError, match=r"`damping` must be between 0 and 2 / .* = 4; got 4"):
         transient_bound(laplacian, 0.5, 4.0)
     with pytest.raises(ValueError, match="`operator` must have at most 1024 rows for this; got 1"):
         transient_bound(BlockDiagonal(torch.ones(1025).double(), 1), 0.5, 1.0)

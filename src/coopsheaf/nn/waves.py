@@ -35,7 +35,7 @@ class Swing:
     keep an energy. In general its eigenvalues are complex, and without damping no step is stable
     for all of them (:func:`~coopsheaf.sheaves.propagate` says why); with it,
     :func:`~coopsheaf.sheaves.stable_steps` of r = -tanh(ε) / s has those that are. Eigenvalues of
-    ``"messages"`` have both signs even where all maps are equal, and negative ones are held by no ε.
+    ``"messages"`` have both signs even where all maps are equal; no ε holds negative ones.
 
     Args:
         step_size: s.
