@@ -24,13 +24,15 @@ from typing import Any
 
 import torch
 from scaling import make_model
+from shared import made_by
 from train_step import SEED, aligned, positive, read_json_lines, report, write_json_lines
 
 from coopsheaf.data.communities import heterophilic_communities
 from coopsheaf.data.pack import read_pack, write_pack
 from coopsheaf.memory import keep_freed_memory
-from coopsheaf.scale import BatchConfig, make_batch_feed
+from coopsheaf.scale import make_batch_feed
 from coopsheaf.scale.clusters import partition
+from coopsheaf.train.batches import BatchConfig
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.loop import train_epoch
 from coopsheaf.train.task import Task
@@ -112,7 +114,8 @@ def measure(args: argparse.Namespace) -> list[dict[str, Any]]:
             for processes in (1, 2):
                 report(f"turn {turn + 1}: {processes} process(es) ...")
                 found = launch(processes, folder, args)
-                records.append({"nodes": args.nodes, "size": args.size, "turn": turn, **found})
+                what = {"nodes": args.nodes, "size": args.size, "turn": turn}
+                records.append({**what, **found, **made_by()})
                 report(f"    {json.dumps(records[-1])}")
                 if args.json is not None:
                     write_json_lines(args.json, records)

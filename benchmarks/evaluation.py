@@ -23,6 +23,7 @@ from shared import (
     SEED,
     aligned,
     in_fresh_process,
+    made_by,
     positive,
     read_json_lines,
     write_json_lines,
@@ -143,7 +144,7 @@ def main() -> None:
         return
     records = []
     for name in args.graphs:
-        records.append(in_fresh_process(measure, name, args.repeats))
+        records.append(in_fresh_process(measure, name, args.repeats) | made_by())
         print(json.dumps(records[-1]), flush=True)
         if args.json is not None:
             write_json_lines(args.json, records)

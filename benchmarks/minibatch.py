@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 from scaling import start_afresh
+from shared import made_by
 from train_step import (
     MB,
     aligned,
@@ -146,7 +147,7 @@ def main() -> None:
             for split in args.splits:
                 report(f"{dataset}, split {split}: {scheme} ...")
                 options = (dataset, scheme, split, changes, data_dir, args.threads)
-                records.append(in_fresh_process(measure, *options))
+                records.append(in_fresh_process(measure, *options) | made_by())
                 report(f"    {json.dumps(records[-1])}")
                 if args.json is not None:
                     write_json_lines(args.json, records)  # a run cut short is not lost

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from shared import call_in
+from shared import call_in, made_by
 from train_step import (
     MB,
     SEED,
@@ -232,7 +232,7 @@ def main() -> None:
                 )
                 with ProcessPoolExecutor(1, mp_context=context) as pool:
                     measured = call_in(pool, measure_model, *how)
-                records.append(measured)
+                records.append(measured | made_by())
                 report(f"    {json.dumps(records[-1])}")
                 if args.json is not None:
                     write_json_lines(args.json, records)  # a run cut short is not lost

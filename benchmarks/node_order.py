@@ -22,7 +22,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from scaling import CHANNELS, EDGES_PER_NODE, STALK_DIM, make_data, make_model, start
-from train_step import aligned, in_fresh_process, positive, report, write_json_lines
+from shared import aligned, in_fresh_process, made_by, positive, report, write_json_lines
 
 from coopsheaf import Graph
 from coopsheaf.data.dataset import NodeDataset
@@ -100,7 +100,8 @@ def main() -> None:
     for edges in args.edges:
         report(f"{edges:,} edges, {edges // EDGES_PER_NODE:,} nodes ...")
         with_steps = edges <= args.steps_up_to
-        records.append(in_fresh_process(measure, edges, args.repeats, with_steps))
+        found = in_fresh_process(measure, edges, args.repeats, with_steps)
+        records.append(found | made_by())
         report(f"    {json.dumps(records[-1])}")
         if args.json is not None:
             write_json_lines(args.json, records)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from train_step import aligned, in_fresh_process, positive, report, write_json_lines
+from shared import aligned, in_fresh_process, made_by, positive, report, write_json_lines
 
 from coopsheaf import Graph
 from coopsheaf.scale import sample_neighbours, surround
@@ -54,7 +54,7 @@ def main() -> None:
     records = []
     for nodes in args.nodes:
         report(f"{nodes:,} nodes ...")
-        records.append(in_fresh_process(measure, nodes, args.repeats))
+        records.append(in_fresh_process(measure, nodes, args.repeats) | made_by())
         report(f"    {json.dumps(records[-1])}")
         if args.json is not None:
             write_json_lines(args.json, records)

@@ -33,6 +33,7 @@ from unittest import mock
 import torch
 import torch.nn.functional as F
 from scaling_packs import PLANS, SIZES, measure_pack, pack_table, remove_pack, write_big_pack
+from shared import made_by
 from train_step import (
     MB,
     SEED,
@@ -378,7 +379,9 @@ def measure(args: argparse.Namespace) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
 
     def keep(what: str, edges: int, found: dict[str, Any]) -> None:
-        records.append({"what": what, "edges": edges, "threads": args.threads, **found})
+        records.append(
+            {"what": what, "edges": edges, "threads": args.threads, **found, **made_by()}
+        )
         report(f"    {json.dumps(records[-1])}")
         if args.json is not None:
             write_json_lines(args.json, records)
@@ -420,7 +423,9 @@ def measure_packs(args: argparse.Namespace) -> list[dict[str, Any]]:
             folder = str(place / f"scaling-{order}-{edges}")
             made = in_fresh_process(write_big_pack, folder, edges, EDGES_PER_NODE, order)
             found = in_fresh_process(run_pack, folder, order)
-            records.append({"what": "packs", "drawn": edges, "threads": 1, **found, **made})
+            records.append(
+                {"what": "packs", "drawn": edges, "threads": 1, **found, **made, **made_by()}
+            )
             report(f"    {json.dumps(records[-1])}")
             if args.json is not None:
                 write_json_lines(args.json, records)

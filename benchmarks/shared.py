@@ -58,6 +58,16 @@ def write_json_lines(path: Path, records: list[dict[str, Any]]) -> None:
     os.replace(draft, path)
 
 
+def made_by() -> dict[str, Any]:
+    """What computed, for a line of JSON: kernel, versions of packages, commit of the sources."""
+    # Not above: some programs measure how long it takes to import these.
+    from coopsheaf.sheaves.kernels import describe_kernel
+    from coopsheaf.train.provenance import versions
+    from coopsheaf.train.runner import current_commit
+
+    return {"kernel": describe_kernel(), "versions": versions(), "commit": current_commit()}
+
+
 def positive(text: str) -> int:
     if not (text.isdecimal() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"must be a positive integer; got {text!r}")
