@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
@@ -16,7 +17,7 @@ from shared import SEED
 from torch import Tensor, nn
 
 from coopsheaf.memory import keep_freed_memory
-from coopsheaf.sheaves.kernels import use_kernel
+from coopsheaf.sheaves.kernels import VARIABLE, use_kernel
 
 # Implementations of CSNN, and PyG's GCN: of the same width and depth, the same with its
 # normalisation cached on a CSR matrix, and of the size that the paper compares with.
@@ -32,6 +33,8 @@ NATIVE, PRODUCTS = "coopsheaf.sheaves.kernels.native", "coopsheaf.nn.products"
 def why_not(kernel: str) -> str | None:
     """Why a kernel cannot run here; ``None`` if it can."""
     if kernel == "native" and not has_native():
+        if os.environ.get(VARIABLE):
+            return f"{VARIABLE}={os.environ[VARIABLE]} switches it off"
         return "the package coopsheaf-kernels is not installed: pip install ./native"
     if kernel == "bf16" and _find(PRODUCTS) is None:
         return "this version has no products in bfloat16"
@@ -41,6 +44,9 @@ def why_not(kernel: str) -> str | None:
 
 
 def has_native() -> bool:
+    """Whether compiled kernels are installed, and not switched off for this process."""
+    if os.environ.get(VARIABLE, "native") != "native":
+        return False
     native = _find(NATIVE)
     return native is not None and bool(native.is_available())
 
