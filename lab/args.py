@@ -249,6 +249,9 @@ class Contest:
     """Train nothing: show where the league stands, and write documents."""
     document: tuple[Path, ...] = ()
     """Write tables and answers into the marked places of these documents."""
+    figure: Path | None = None
+    """Draw scores by the share of arcs that tell by direction (league directions) to this file
+    (.svg, .pdf or .png)."""
     results: Path = Path("results")
     """Folder of all records; those of contests are in its folder contest."""
     data_dir: Path | None = None

@@ -72,16 +72,22 @@ def finished(
     return poor + good
 
 
-def whole(contestant: str, tests: Sequence[float], val: float = 0.5) -> list[Entry]:
-    """A finished contestant of the league of sheaves on texas: trial 1, of two layers, is best."""
-    budget = LEAGUES["sheaves"].budgets["texas"]
+def whole(
+    contestant: str,
+    tests: Sequence[float],
+    val: float = 0.5,
+    dataset: str = "texas",
+    league: str = "sheaves",
+) -> list[Entry]:
+    """A finished contestant of a league on a data set: trial 1, of two layers, is best."""
+    budget = LEAGUES[league].budgets[dataset]
     runs = []
     for trial in range(budget.trials):
         layers = (f"model.num_layers={1 + trial % 4}",)
         splits = budget.final if trial == 1 else budget.search
         value = val if trial == 1 else val - 0.2
         runs += [
-            entry(contestant, trial, k, value, tests[k], league="sheaves", settings=layers)
+            entry(contestant, trial, k, value, tests[k], dataset, league=league, settings=layers)
             for k in splits
         ]
     return runs

@@ -10,6 +10,7 @@ from lab import args
 from lab.contest.entries import Entry, read_entries
 from lab.contest.plan import LEAGUES, PUBLISHED, League
 from lab.documents import fill_files
+from lab.squash.commands import _check_figure
 
 FOLDER = "contest"  # of the records, below that of all results
 
@@ -23,6 +24,7 @@ def contest(command: args.Contest) -> int:
         check_choice("--datasets", name, league.budgets)
     if command.minutes is not None and not command.minutes > 0:
         raise ValueError(f"--minutes must be positive; got {command.minutes}")
+    _check_figure(command.figure)
     if command.plan:
         return _show_plan(command, league)
     if not command.report:
@@ -67,6 +69,11 @@ def _write(command: args.Contest, league: League) -> int:
     from lab.contest.tables import league_table
 
     entries = read_entries(command.results / FOLDER)
+    if command.figure is not None:
+        from coopsheaf.figures.influence import save
+        from lab.contest.figures import direction_figure
+
+        show.say(f"figure: {save(direction_figure(entries), command.figure)}")
     if not command.document:
         show.say(league_table(league, entries))
         return 0

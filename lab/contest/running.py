@@ -173,8 +173,7 @@ class Made:
     def fill(self, blank: Entry) -> Entry:
         """The record of it."""
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        said = {"trouble": self.trouble, "alone": self.alone}
-        entry = replace(blank, split=self.split, time=now, **said)
+        entry = replace(blank, split=self.split, time=now, trouble=self.trouble, alone=self.alone)
         if self.run is None or self.result is None:
             return entry
         info: dict[str, Any] = self.run.info
