@@ -14,8 +14,8 @@ from tyro.conf import Positional, arg
 class Tables:
     """The paper's tables beside our runs: on the screen, as a page, or in documents.
 
-    Examples: `python -m lab tables`, or
-    `python -m lab tables --document docs/reproduction.md docs/results.md docs/heterophily.md`.
+    Examples: `python -m lab tables`, or `python -m lab tables --document README.md
+    docs/reproduction.md docs/results.md docs/heterophily.md`.
     """
 
     results: Path = Path("results")

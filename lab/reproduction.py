@@ -25,6 +25,7 @@ from coopsheaf.report.text import escape_markdown, markdown_table
 from coopsheaf.train.records import Record, find_records
 from lab import heterophily
 from lab.agenda import AGENDA, HETEROPHILY, PENN94, still_to_run
+from lab.best_setting import best_places, reached
 from lab.cells import (
     advantage_cell,
     count_cell,
@@ -44,6 +45,7 @@ from lab.compare import (
     standard_error,
     twins,
 )
+from lab.contest.entries import Entry, read_entries
 from lab.published import PAPER, TABLES
 from lab.seeds import first_seeds, seed_table
 from lab.sweep_results import SweepResult, find_sweeps, sweep_table
@@ -61,6 +63,8 @@ class Evidence:
         seeds: the records of all seeds.
         comparisons: of models on the same folds, by the names of their folders.
         tried: runs that look for reasons; they stand in no table but their own.
+        defaults: runs of candidates for defaults.
+        contests: runs of fair searches.
     """
 
     records: tuple[Record, ...]
@@ -68,6 +72,8 @@ class Evidence:
     seeds: tuple[Record, ...] = ()
     comparisons: Mapping[str, Comparison] = field(default_factory=dict)
     tried: tuple[Record, ...] = ()
+    defaults: tuple[Record, ...] = ()
+    contests: tuple[Entry, ...] = ()
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -100,12 +106,16 @@ def load_evidence(folder: Path) -> Evidence:
     plans = sorted((folder / "compare").glob(f"*/{PLAN}"))
     comparisons = {plan.parent.name: load_comparison(plan.parent) for plan in plans}
     tried = tuple(find_records(folder / "investigations"))
-    return Evidence(tuple(first_seeds(records)), sweeps, records, comparisons, tried)
+    defaults = tuple(find_records(folder / "defaults"))
+    contests = tuple(read_entries(folder / "contest"))
+    alone = tuple(first_seeds(records))
+    return Evidence(alone, sweeps, records, comparisons, tried, defaults, contests)
 
 
 def contents(evidence: Evidence) -> dict[str, str]:
     """What belongs in each place."""
     return {
+        **best_places(reached(evidence.records, evidence.defaults, evidence.contests)),
         "summary": summary(evidence),
         "tables": to_markdown(
             layout(evidence.shown, reference=PAPER, datasets=_paper_datasets(evidence))

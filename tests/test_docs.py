@@ -139,14 +139,16 @@ def test_links_of_the_readme_lead_to_files_and_are_absolute() -> None:
 
 
 def test_the_readme_is_short() -> None:
-    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 105
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 112
 
 
 def test_headline_scores_are_those_of_the_generated_table() -> None:
+    """What is typed in the README; its generated places have tests of their own."""
     readme = (ROOT / "README.md").read_text("utf-8")
+    typed = re.sub(r"<!-- ([a-z-]+): begin -->.*?<!-- \1: end -->", "", readme, flags=re.DOTALL)
     table = (DOCS / "results.md").read_text("utf-8").split("<!-- summary: ")[1]
-    scores = re.findall(r"\d+\.\d+ ± \d+\.\d+", readme)
-    assert len(scores) >= 5
+    scores = re.findall(r"\d+\.\d+ ± \d+\.\d+", typed)
+    assert len(scores) >= 2
     for score in scores:
         assert score in table, score
 

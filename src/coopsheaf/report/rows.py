@@ -37,7 +37,7 @@ class Row:
         seconds_per_epoch: mean over the runs.
         seconds: of all runs together; ``None`` if one does not say.
         best_epochs: of the runs.
-        ablation: what of CSNN's maps is not the paper's; empty if nothing.
+        ablation: what of CSNN is not the paper's, beside its semantics; empty if nothing.
         label: model, semantics and ablation in words.
         direction, features: what was done to edges and features; empty if not recorded.
         batches: kind of mini-batches; empty where every step sees the whole graph.
@@ -180,14 +180,24 @@ def _summarise_group(runs: dict[int, Record], expected: int | None, over: str) -
     )
 
 
+# Settings of a CSNN that make it another network than the paper's, and what to call them.
+_OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "orthogonal": {"identity": "identity maps"},
+    "scale": {"rectified": "exact zeros", "unit": "unit scales"},
+    "block": {"prenorm": "pre-norm blocks"},
+    "structure": {"rows": "rows of the adjacency matrix"},
+    "step": {"wave": "waves"},
+    "jk": dict.fromkeys(("cat", "max", "lstm"), "all layers at the end"),
+}
+
+
 def ablation(record: Record) -> str:
-    """In words, what of the maps of a CSNN is not the paper's."""
+    """In words, what of a CSNN is not the paper's, beside the order of its operator."""
     if record.model != "csnn":
         return ""
     model: Mapping[str, Any] = record.config.get("model", {})
-    scale = {"rectified": "exact zeros", "unit": "unit scales"}.get(str(model.get("scale")), "")
-    turns = "identity maps" if model.get("orthogonal") == "identity" else ""
-    return ", ".join(filter(None, (turns, scale)))
+    words = (known.get(str(model.get(key)), "") for key, known in _OPTIONS.items())
+    return ", ".join(filter(None, words))
 
 
 def newest(records: Iterable[Record]) -> list[Record]:
