@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch._library.custom_ops import OPDEFS
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -12,10 +13,16 @@ from coopsheaf.sheaves.kernels import sparse
 
 
 class LargestTensor(TorchDispatchMode):
-    """Records the largest number of elements any operation returned as new memory."""
+    """Records the largest number of elements any operation returned as new memory.
 
-    def __init__(self) -> None:
+    Args:
+        inside: look into all of our operators that are written in Python, not just at the kernels
+            of sums over neighbours.
+    """
+
+    def __init__(self, *, inside: bool = False) -> None:
         super().__init__()
+        self.inside = inside
         self.numel = 0
         self.where = ""
 
@@ -27,6 +34,9 @@ class LargestTensor(TorchDispatchMode):
         if func is torch.ops.coopsheaf.edge_products.default:
             with self:
                 return sparse._sample(*args[:5])
+        if self.inside and func.namespace == "coopsheaf" and func._schema.name in OPDEFS:
+            with self:
+                return OPDEFS[func._schema.name]._init_fn(*args, **(kwargs or {}))
         out = func(*args, **(kwargs or {}))
         # What an operation wrote into was there before.
         known = any(found.alias_info is not None for found in func._schema.returns)
