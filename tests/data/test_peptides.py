@@ -125,7 +125,7 @@ def test_a_value_outside_of_a_list_has_the_last_code() -> None:
 
 @needs_real_data
 def test_the_real_table_has_the_published_counts() -> None:
-    smiles, y = read_labels(REAL_DATA / "lrgb/peptide_multi_class_dataset.csv.gz")
+    smiles, _, y = read_labels(REAL_DATA / "lrgb/peptide_multi_class_dataset.csv.gz")
     assert len(smiles) == 15_535
     assert y.shape == (15_535, 10)
     assert y.sum(0).tolist() == [1378, 545, 995, 969, 9745, 3077, 1662, 2866, 299, 4044]
@@ -137,7 +137,7 @@ def test_the_real_table_has_the_published_counts() -> None:
 @needs_real_data
 def test_the_first_real_molecules_are_read() -> None:
     rdkit()
-    smiles, _ = read_labels(REAL_DATA / "lrgb/peptide_multi_class_dataset.csv.gz")
+    smiles, *_ = read_labels(REAL_DATA / "lrgb/peptide_multi_class_dataset.csv.gz")
     limits = torch.tensor([119, 5, 12, 12, 10, 6, 6, 2, 2]), torch.tensor([5, 6, 2])
     nodes = edges = 0
     for text in smiles[:50]:
@@ -246,10 +246,32 @@ def test_a_text_that_is_no_molecule_is_named(
 ) -> None:
     rdkit()
     table = write_text_gz(tmp_path / "func.csv.gz", FUNC.replace("c1ccccc1O", "c1ccccc"))
-    with pytest.raises(DataError, match="molecule 1 must be a SMILES string; found 'c1ccccc'"):
+    with pytest.raises(DataError, match="line 3: smiles must be a SMILES string; found 'c1ccccc'"):
         read_peptides_func([table, write_peptides_split(tmp_path / "split.pickle")])
     said = capfd.readouterr().err  # nothing of rdkit
     assert said == "converting 6 molecules of func.csv.gz (kept for the next time)\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FUNC.replace("c1ccccc1O", "", 1),  # no atoms
+        FUNC.replace("\n", "\n\n", 1).replace("c1ccccc1O", "c1", 1),  # an empty line
+        FUNC.replace("AAA", '"A\nA"', 1).replace("c1ccccc1O", "c1", 1),  # a row of two
+    ],
+)
+def test_molecules_and_labels_are_on_the_same_line(tmp_path: Path, text: str) -> None:
+    """What an editor shows: of the file, counted from 1, where the row ends."""
+    rdkit()
+    split = write_peptides_split(tmp_path / "split.pickle")
+    named = []
+    for content in (text, text.replace("[1, 0", "[7, 0", 1)):  # the labels of the same row
+        table = write_text_gz(tmp_path / "func.csv.gz", content)
+        with pytest.raises(DataError, match=r"line \d+: ") as error:
+            read_peptides_func([table, split])
+        named.append(str(error.value).removeprefix(f"{table}: ").partition(":")[0])
+    row = next(k for k, line in enumerate(text.splitlines(), 1) if "[1, 0" in line)
+    assert named == [f"line {row}"] * 2
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -62,6 +62,14 @@ BOND_CODES: tuple[tuple[str, tuple[object, ...]], ...] = (
 Coder = Callable[[Sequence[object]], list[int]]
 
 
+class Molecules(NamedTuple):
+    """A table of molecules, row by row."""
+
+    smiles: list[str]
+    lines: list[int]  # of the file, where each row ends
+    y: Tensor  # (graphs, k)
+
+
 def read_peptides_func(paths: Sequence[Path]) -> GraphTensors:
     """Read the table and the split; each graph has ``y (1, 10)`` of zeros and ones.
 
@@ -69,8 +77,7 @@ def read_peptides_func(paths: Sequence[Path]) -> GraphTensors:
         paths: ``.csv.gz`` with columns ``smiles`` and ``labels``; pickle of the split.
     """
     table, split = paths
-    smiles, y = read_labels(table)
-    return _assemble(table, split, smiles, y)
+    return _assemble(table, split, read_labels(table))
 
 
 def read_peptides_struct(paths: Sequence[Path]) -> GraphTensors:
@@ -83,13 +90,12 @@ def read_peptides_struct(paths: Sequence[Path]) -> GraphTensors:
         paths: ``.csv.gz`` with columns ``smiles`` and those of ``TARGETS``; pickle of the split.
     """
     table, split = paths
-    smiles, y = read_targets(table)
-    return _assemble(table, split, smiles, y)
+    return _assemble(table, split, read_targets(table))
 
 
-def read_labels(path: Path) -> tuple[list[str], Tensor]:
+def read_labels(path: Path) -> Molecules:
     """The SMILES strings and ``(graphs, 10)`` zeros and ones."""
-    smiles, rows = [], []
+    smiles, lines, rows = [], [], []
     for line, row in _rows(path, ("smiles", "labels")):
         with reading(path, f"a table; line {line}: labels must be a list of numbers"):
             labels = json.loads(row["labels"])
@@ -98,14 +104,15 @@ def read_labels(path: Path) -> tuple[list[str], Tensor]:
         text = f"line {line}: labels must be {len(LABELS)} zeros and ones"
         rule(path, holds, text, repr(row["labels"][:60]))
         smiles.append(row["smiles"])
+        lines.append(line)
         rows.append(labels)
     rule(path, len(rows) > 0, "must have a line for each molecule", "none")
-    return smiles, torch.tensor(rows, dtype=torch.float32)
+    return Molecules(smiles, lines, torch.tensor(rows, dtype=torch.float32))
 
 
-def read_targets(path: Path) -> tuple[list[str], Tensor]:
+def read_targets(path: Path) -> Molecules:
     """The SMILES strings and ``(graphs, 11)`` targets of zero mean and unit deviation."""
-    smiles, rows = [], []
+    smiles, lines, rows = [], [], []
     for line, row in _rows(path, ("smiles", *TARGETS)):
         try:
             values = [float(row[target]) for target in TARGETS]
@@ -114,6 +121,7 @@ def read_targets(path: Path) -> tuple[list[str], Tensor]:
         holds = bool(np.isfinite(values).all())
         rule(path, holds, f"line {line}: targets must be finite", values)
         smiles.append(row["smiles"])
+        lines.append(line)
         rows.append(values)
     rule(path, len(rows) > 1, "must have a line for each of two or more molecules", len(rows))
     y = np.array(rows)
@@ -123,7 +131,7 @@ def read_targets(path: Path) -> tuple[list[str], Tensor]:
     fine = np.isfinite(deviation) & np.isfinite(y).all(axis=0)
     odd = [name for name, is_fine in zip(TARGETS, fine, strict=True) if not is_fine]
     rule(path, not odd, "targets must vary and be of moderate size", f"others in {', '.join(odd)}")
-    return smiles, torch.from_numpy(y)
+    return Molecules(smiles, lines, torch.from_numpy(y))
 
 
 def read_split(path: Path, count: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -188,19 +196,19 @@ def bond_features(codes: Tensor, kind: str) -> Tensor:
     return torch.cat([one_hot(column, size) for column, size in columns], dim=1).float()
 
 
-def _assemble(table: Path, split: Path, smiles: list[str], y: Tensor) -> GraphTensors:
-    train, val, test = read_split(split, len(smiles))
+def _assemble(table: Path, split: Path, found: Molecules) -> GraphTensors:
+    count = len(found.smiles)
+    train, val, test = read_split(split, count)
     graphs = []
-    line = f"converting {len(smiles):,} molecules of {table.name} (kept for the next time)"
-    with _quiet_chemistry(), show_progress("molecules", line, len(smiles)) as advance:
-        for number, text in enumerate(smiles):
+    note = f"converting {count:,} molecules of {table.name} (kept for the next time)"
+    with _quiet_chemistry(), show_progress("molecules", note, count) as advance:
+        for text, line, y in zip(found.smiles, found.lines, found.y.split(1), strict=True):
             graph = molecule(text)
             advance(1)
-            if graph is None or graph.x.shape[0] == 0:
-                raise DataError(
-                    f"{table}: molecule {number} must be a SMILES string; found {text[:60]!r}"
-                )
-            graph.y = y[number : number + 1]
+            holds = graph is not None and graph.x.shape[0] > 0
+            rule(table, holds, f"line {line}: smiles must be a SMILES string", repr(text[:60]))
+            assert graph is not None
+            graph.y = y
             graphs.append(graph)
     return GraphTensors(graphs, train, val, test)
 
