@@ -33,7 +33,7 @@ from coopsheaf.train.recipe import Recipe, default_recipe
 from coopsheaf.train.recipes import recipe_for
 
 GRIDS = sorted(path.stem for path in (Path(__file__).parents[2] / "src").rglob("grids/*.toml"))
-assert len(GRIDS) == 33
+assert len(GRIDS) == 34
 
 
 def first(name: str, item: Choice | Range) -> Any:
@@ -266,9 +266,16 @@ def test_every_rule_of_a_model_is_tested() -> None:
     assert rules == set(HOLDS)
     assert {model for model, _ in rules} <= set(MODELS)
     of_training = {rule.field for rule in RULES if not rule.models}
-    assert of_training == {"train.warmup", "train.plateau_patience"}
+    schedules = {
+        "train.warmup": "cosine",
+        "train.plateau_patience": "plateau",
+        "train.plateau_floor": "plateau",
+        "train.step_epochs": "steps",
+        "train.step_fall": "steps",
+    }
+    assert of_training == set(schedules)
     base = default_recipe("csnn")
-    for field, schedule in (("train.warmup", "cosine"), ("train.plateau_patience", "plateau")):
+    for field, schedule in schedules.items():
         (rule,) = (rule for rule in RULES if rule.field == field)
         assert rule.idle(base)
         assert not rule.idle(with_values(base, {"train.schedule": schedule}))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count, pairwise
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -184,7 +186,7 @@ def test_lower_is_better_for_errors() -> None:
     assert result.scores["val"] == min(row[3] for row in result.history)
 
 
-@pytest.mark.parametrize("options", [{"schedule": "plateau", "plateau_patience": 2}, {"schedule": "cosine", "warmup": 3}, {"optimizer": "adamw", "weight_decay": 0.1}, {"optimizer": "sgd", "weight_decay": 0.1}, {"clip": 0.1}, {"precision": "64"}, {"precision": "bf16"}, {"class_weights": True}, {"eval_every": 5}, {"select": "loss"}, {"map_weight_decay": 0.1}, {"stop": "mean", "patience": 3}], ids=str)  # fmt: skip
+@pytest.mark.parametrize("options", [{"schedule": "plateau", "plateau_patience": 2}, {"schedule": "cosine", "warmup": 3}, {"optimizer": "adamw", "weight_decay": 0.1}, {"optimizer": "sgd", "weight_decay": 0.1}, {"clip": 0.1}, {"precision": "64"}, {"precision": "bf16"}, {"class_weights": True}, {"eval_every": 5}, {"select": "loss"}, {"map_weight_decay": 0.1}, {"stop": "mean", "patience": 3}, {"schedule": "steps", "step_epochs": 3, "step_fall": 0.3}], ids=str)  # fmt: skip
 def test_every_setting_trains_and_resumes_to_the_same_end(options: dict, tmp_path: Path) -> None:
     whole = run_split(recipe(**options), node_dataset(), out=tmp_path / "whole")
     asked = 0
@@ -222,6 +224,33 @@ def test_the_plateau_schedule_slows_down_where_scores_get_no_better(kind, metric
         rates.append(optimizer.param_groups[0]["lr"])
     assert rates == [0.08] * 7 + [0.04] * 2
     assert _make_plateau(optimizer, Task(kind, metric), recipe(schedule="cosine").train) is None
+
+
+def test_the_plateau_schedule_stops_at_its_floor() -> None:
+    from coopsheaf.train.loop import _make_plateau
+
+    config = recipe(schedule="plateau", plateau_patience=1, lr=0.08, plateau_floor=0.03).train
+    optimizer = torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))], lr=config.lr)
+    plateau = _make_plateau(optimizer, Task("multiclass", "accuracy"), config)
+    assert plateau is not None
+    rates = []
+    for _ in range(9):
+        plateau.step(0.5)
+        rates.append(optimizer.param_groups[0]["lr"])
+    assert rates == pytest.approx([0.08] * 2 + [0.04] * 2 + [0.03] * 5)
+
+
+def test_a_floor_is_refused_where_it_does_nothing_and_counts_in_a_hash() -> None:
+    with pytest.raises(ValueError, match="`plateau_floor` belongs to `schedule` plateau; got 'no"):
+        run_split(recipe(plateau_floor=0.001), node_dataset())
+    for floor in (0.0, 0.2):
+        with pytest.raises(
+            ValueError, match=r"`plateau_floor` must be above 0 and at most `lr`, 0"
+        ):
+            recipe(lr=0.1, plateau_floor=floor)
+    plain = recipe(schedule="plateau")
+    assert "plateau_floor" not in plain.to_mapping()["train"]
+    assert plain.hash() != recipe(schedule="plateau", plateau_floor=1e-5).hash()
 
 
 def test_the_plateau_schedule_follows_the_validation_score(tmp_path: Path) -> None:
@@ -284,6 +313,51 @@ def test_the_cosine_schedule_warms_up_and_ends_at_zero() -> None:
     assert rates[1] == pytest.approx(2e-4)
     assert rates[5] == pytest.approx(1e-3)
     assert rates[250] == pytest.approx(0, abs=1e-12)
+
+
+def test_the_steps_schedule_goes_down_by_the_same_amount() -> None:
+    """As MixHop is trained: from 0.5, minus 0.005 after every 40 epochs."""
+    from coopsheaf.train.loop import _set_learning_rate
+
+    def rates(epochs: Sequence[int], **options: Any) -> list[float]:
+        config = recipe(schedule="steps", lr=0.5, **options).train
+        own = {"params": [torch.zeros(1, requires_grad=True)], "own_lr": 2.0}
+        optimizer = torch.optim.SGD([{"params": [torch.zeros(1, requires_grad=True)]}, own], lr=0.5)
+        found = []
+        for epoch in epochs:
+            _set_learning_rate(optimizer, config, epoch)
+            first, second = (group["lr"] for group in optimizer.param_groups)
+            assert second == pytest.approx(4 * first)  # a rate of one's own falls with the others
+            found.append(first)
+        return found
+
+    assert rates([0, 39, 40, 79, 80, 399]) == pytest.approx([0.5, 0.5, 0.495, 0.495, 0.49, 0.455])
+    own = {"step_epochs": 3, "step_fall": 0.4}
+    assert rates([0, 2, 3, 6, 9, 99], **own) == pytest.approx([0.5, 0.5, 0.3, 0.1, 0.0, 0.0])
+
+
+def test_the_steps_schedule_is_followed_in_training() -> None:
+    """A rate of nothing from the third epoch on: scores move no more."""
+
+    def history(**options: Any) -> list[list[float]]:
+        settings = recipe(lr=0.1, **options)
+        mlp = replace(settings, model_name="mlp", model=make_settings("mlp"))
+        return run_split(mlp, node_dataset())[1].history
+
+    stopped = history(schedule="steps", step_epochs=2, step_fall=1.0)
+    constant = history()
+    assert stopped[:2] == constant[:2]
+    assert all(row[2:] == stopped[1][2:] for row in stopped[2:])
+    assert constant[-1][2:] != constant[1][2:]
+
+
+def test_settings_of_the_steps_schedule_are_refused_beside_another() -> None:
+    with pytest.raises(ValueError, match="`step_fall` belongs to `schedule` steps; got 'none'"):
+        run_split(recipe(step_fall=0.1), node_dataset())
+    with pytest.raises(ValueError, match="`step_fall` must be above 0 and at most 1; got 2"):
+        recipe(step_fall=2)
+    with pytest.raises(ValueError, match="`step_epochs` must be an integer of at least 1; got 0"):
+        recipe(step_epochs=0)
 
 
 def test_reports_come_after_every_epoch() -> None:

@@ -315,6 +315,7 @@ def test_every_other_setting_counts_in_the_hash(section: str) -> None:
         if section == "train":
             fitting = {"schedule": "cosine", "precision": "64", "select": "loss", "processes": 2}
             fitting |= {"eval_parts": "all", "stop": "mean", "metric": "ap"}
+            fitting |= {"step_epochs": 5, "plateau_floor": 1e-4}
             new = fitting.get(name, new)
         changed = dataclasses.replace(
             recipe, **{section: dataclasses.replace(values, **{name: new})}

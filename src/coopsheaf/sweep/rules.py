@@ -105,10 +105,22 @@ RULES = (
         lambda recipe: recipe.train.schedule != "cosine",
         "`schedule` is not cosine",
     ),
-    Rule(
-        "train.plateau_patience",
-        (),
-        lambda recipe: recipe.train.schedule != "plateau",
-        "`schedule` is not plateau",
+    *(
+        Rule(
+            f"train.{name}",
+            (),
+            lambda recipe: recipe.train.schedule != "plateau",
+            "`schedule` is not plateau",
+        )
+        for name in ("plateau_patience", "plateau_floor")
+    ),
+    *(
+        Rule(
+            f"train.{name}",
+            (),
+            lambda recipe: recipe.train.schedule != "steps",
+            "`schedule` is not steps",
+        )
+        for name in ("step_epochs", "step_fall")
     ),
 )

@@ -15,9 +15,12 @@ OPTIMIZERS = {
 }
 SCHEDULES = {
     "none": "constant learning rate",
-    "plateau": "halve when the validation metric stalls for `plateau_patience` epochs",
+    "plateau": "halve when the validation metric stalls for `plateau_patience` epochs, down to "
+    "`plateau_floor`",
     "cosine": "cosine to zero after `warmup` epochs of linear warm-up",
+    "steps": "down by `step_fall` of `lr` after every `step_epochs` epochs, to zero at the lowest",
 }
+STEP_EPOCHS, STEP_FALL = 40, 0.01  # where the settings do not say
 SELECTIONS = {"metric": "best validation metric", "loss": "lowest validation loss"}
 STOPS = {
     "mean": "when the validation loss is above its mean over the `patience` evaluations before"
@@ -50,7 +53,7 @@ class TrainConfig:
         epochs: at most this many epochs.
         patience: stop after this many epochs without a better validation metric (or loss, see
             ``select``); 0 never stops.
-        schedule: ``"none"``, ``"plateau"`` or ``"cosine"``.
+        schedule: ``"none"``, ``"plateau"``, ``"cosine"`` or ``"steps"``.
         warmup: epochs of linear warm-up of the cosine schedule.
         plateau_patience: of the plateau schedule.
         clip: largest norm of the gradient.
@@ -84,6 +87,11 @@ class TrainConfig:
             (of a miss and of a false alarm); 0.5 if not set.
         calibrate: fit probabilities to frequencies on validation
             (:mod:`coopsheaf.train.decisions`); if not set, where ``class_weights`` are used.
+        step_epochs: of the steps schedule, epochs between two falls; 40 if not set.
+        step_fall: of the steps schedule, what the learning rate loses at each, in parts of ``lr``;
+            0.01 if not set.
+        plateau_floor: of the plateau schedule, the learning rate below which it halves no further;
+            none if not set.
         processes: how many processes share every step; set by how the program was started
             (``torchrun --nproc-per-node N -m coopsheaf train ...``), not by hand.
     """
@@ -117,6 +125,10 @@ class TrainConfig:
 
     logger: str | None = None
 
+    step_epochs: int | None = None
+    step_fall: float | None = None
+    plateau_floor: float | None = None
+
     def __post_init__(self) -> None:
         if self.logger is not None:
             check_choice("logger", self.logger, LOGGERS)
@@ -145,6 +157,15 @@ class TrainConfig:
             parse_rule(self.threshold)
         if self.processes is not None:
             check_int("processes", self.processes, minimum=2)
+        if self.step_epochs is not None:
+            check_int("step_epochs", self.step_epochs, minimum=1)
+        if self.step_fall is not None and not 0 < self.step_fall <= 1:
+            raise ValueError(f"`step_fall` must be above 0 and at most 1; got {self.step_fall}")
+        if self.plateau_floor is not None and not 0 < self.plateau_floor <= self.lr:
+            raise ValueError(
+                f"`plateau_floor` must be above 0 and at most `lr`, {self.lr:g}; "
+                f"got {self.plateau_floor}"
+            )
         if self.select is not None:
             check_choice("select", self.select, SELECTIONS)
         if self.stop is not None:

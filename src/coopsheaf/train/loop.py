@@ -18,7 +18,7 @@ from coopsheaf.data.dataset import PARTS
 from coopsheaf.memory import ease_memory
 from coopsheaf.schema import brief_text
 from coopsheaf.train.checkpoint import load_tensors, pack, save_tensors, unpack
-from coopsheaf.train.config import TrainConfig
+from coopsheaf.train.config import STEP_EPOCHS, STEP_FALL, TrainConfig
 from coopsheaf.train.engine import Engine
 from coopsheaf.train.evaluation import epochs_between, evaluate_together, regular_parts
 from coopsheaf.train.evaluation import evaluate as evaluate
@@ -225,6 +225,12 @@ def train_epoch(
 
 
 def _make_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
+    owners = {"step_epochs": "steps", "step_fall": "steps", "plateau_floor": "plateau"}
+    for name, owner in owners.items():
+        if config.schedule != owner and getattr(config, name) is not None:
+            raise ValueError(
+                f"`{name}` belongs to `schedule` {owner}; got {config.schedule!r}: remove one"
+            )
     kinds: dict[str, Any] = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
     kind = kinds.get(config.optimizer, torch.optim.AdamW)
     # Models that are not ours need not know of groups or maps.
@@ -273,18 +279,30 @@ def _make_plateau(optimizer: Any, task: Task, config: TrainConfig) -> ReduceLROn
         mode="max" if HIGHER_IS_BETTER[task.metric] else "min",
         factor=0.5,
         patience=config.plateau_patience,
+        min_lr=config.plateau_floor or 0.0,
     )
 
 
-def _set_learning_rate(optimizer: Optimizer, config: TrainConfig, epoch: int) -> None:
-    """The cosine schedule as a function of the epoch: nothing to save, nothing to restore."""
+def _rate(config: TrainConfig, epoch: int) -> float | None:
+    """The learning rate of an epoch in parts of the first; ``None`` if it is not for us to set.
+
+    A function of the epoch alone: nothing to save, nothing to restore.
+    """
+    if config.schedule == "steps":
+        falls = epoch // (config.step_epochs or STEP_EPOCHS)
+        return max(0.0, 1 - falls * (config.step_fall or STEP_FALL))
     if config.schedule != "cosine":
-        return
+        return None
     if epoch < config.warmup:
-        factor = max(1e-6, epoch / config.warmup)
-    else:
-        done = (epoch - config.warmup) / max(1, config.epochs - config.warmup)
-        factor = 0.5 * (1 + math.cos(math.pi * done))
+        return max(1e-6, epoch / config.warmup)
+    done = (epoch - config.warmup) / max(1, config.epochs - config.warmup)
+    return 0.5 * (1 + math.cos(math.pi * done))
+
+
+def _set_learning_rate(optimizer: Optimizer, config: TrainConfig, epoch: int) -> None:
+    factor = _rate(config, epoch)
+    if factor is None:
+        return
     for group in optimizer.param_groups:
         group["lr"] = group.get("own_lr", config.lr) * factor
 
