@@ -36,8 +36,10 @@ class FSGNN(Network):
 
     where the :math:`M_m` are X and, for k = 1, ..., K, :math:`(D^{-1/2} A D^{-1/2})^k X` or
     :math:`S^k X` with :math:`S = D^{-1/2} (A + I) D^{-1/2}`, or both, and norm divides every row by
-    its length. The M depend on nothing learned: they are made once per graph and features and
-    kept with the graph, K + 1 times (2K + 1 for both) the size of X.
+    its length. The M depend on nothing learned: of dense features they are made once per graph and
+    features and kept with the graph, K + 1 times (2K + 1 for both) the size of X. Of many
+    features that are mostly zeros, such as the words of thousands of nodes, they would be large and
+    have few zeros left: there every step propagates anew, and what is propagated is :math:`X W_m`.
 
     The tables on Texas, Wisconsin, Cornell and Film were made with hops of the list as it is
     (``hops="no-loop"``, ``direction="rows"`` and ``self_loops="keep"`` of the data).
