@@ -14,7 +14,7 @@ from lab import args
 DESCRIPTION = (
     "The paper's experiments and this repository's measuring: tables beside the published "
     "numbers, over-squashing on trees, the noisy path, figures of the ideas, closed channels, "
-    "how sheaf networks are related, and fair searches of settings."
+    "how sheaf networks are related, the benchmark of peptides, and fair searches of settings."
 )
 
 
@@ -56,6 +56,10 @@ def _find(command: Any) -> Callable[[Any], int]:
         from lab.long_range.commands import long_range
 
         return long_range
+    if isinstance(command, args.Peptides):
+        from lab.peptides.commands import peptides
+
+        return peptides
     if isinstance(command, args.Contest):
         from lab.contest.commands import contest
 

@@ -230,6 +230,38 @@ class LongRange:
 class Contest:
     """Fair searches: every model the same number of trials, drawn before anything runs.
 
+@dataclass(frozen=True)
+class Peptides:
+    """The benchmark of peptides: a search for CSNN in short runs, a cut protocol, the whole one.
+
+    What is recorded already is skipped, and a run that was stopped goes on where it was.
+    Example: `python -m lab peptides --part cut --models gcn-lrgb gine --minutes 60`.
+    """
+
+    part: str = "cut"
+    """search (settings of csnn), cut (40 epochs, one seed) or full (as the recipes say)."""
+    models: tuple[str, ...] = ()
+    """Which networks, of cut and full; all by default."""
+    seeds: int = 1
+    """Of full: number of seeds, from 0 on; all networks with one of them, then with the next."""
+    minutes: float | None = None
+    """Stop after the epoch in which so many minutes are over."""
+    precision: str = "32"
+    """Of training: 32, 64 or bf16. It is part of the settings."""
+    report: bool = False
+    """Only show what is recorded; train nothing."""
+    document: Path | None = None
+    """Write the tables between the markers of this Markdown file."""
+    results: Path = Path("results")
+    """Folder of all records; those of the short parts are in its folder peptides."""
+    work: Path = Path("runs/peptides")
+    """Folder of the runs."""
+    data_dir: Path | None = None
+    """Folder to look for the files of datasets in."""
+    threads: int | None = None
+    """Number of CPU threads."""
+
+
     What is recorded already is skipped, so it can be run in slices; processes that run at once
     should have other data sets or models each.
     Example: `python -m lab contest --league sheaves --datasets texas --minutes 10`.
@@ -272,3 +304,4 @@ Command = (
     | Annotated[LongRange, tyro.conf.subcommand("long-range")]
     | Annotated[Contest, tyro.conf.subcommand("contest")]
 )
+    | Annotated[Peptides, tyro.conf.subcommand("peptides")]
