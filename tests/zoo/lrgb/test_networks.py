@@ -1,4 +1,7 @@
-"""The networks with all that the peptides give them: counts, batches, permutations, recipes."""
+"""The networks with all that the peptides give them: counts, recipes, what is seen and refused.
+
+Batches, padding and permutations are in `tests/zoo/test_peptides.py`, for all networks of the set.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,9 @@ from typing import Any
 
 import pytest
 import torch
-from graphs import bidirected, generator
-from torch import Tensor
-from torch.testing import assert_close
-from torch_geometric.data import Batch, Data
+from torch_geometric.data import Batch
+from zoo.molecules import build_recipe, call, molecules
 
-from coopsheaf.data.encodings import laplacian_eigenpairs, random_walks
 from coopsheaf.models.network import Network
 from coopsheaf.models.registry import make_model
 from coopsheaf.nn.encoders import ATOM_VOCABULARY, BOND_VOCABULARY
@@ -33,13 +33,6 @@ COUNTS = {
     "gps/peptides-struct": 451_931,
 }
 OURS = ("csnn/peptides-func", "csnn/peptides-struct", "bunn/peptides-func")
-
-
-def build_recipe(name: str) -> Network:
-    recipe = load_recipe(name)
-    channels = {"codes": 3, "one-hot": 13, None: 0}[recipe.data.bonds]
-    outputs = 10 if name.endswith("func") else 11
-    return recipe.model.build(9, outputs, graph_level=True, edge_channels=channels, pe_channels=20)  # type: ignore[no-any-return]
 
 
 def count(network: Network) -> int:
@@ -69,31 +62,6 @@ def test_the_protocol_is_the_same_for_all(name: str) -> None:
     assert rates == pytest.approx({0: 1e-9, 2: 4e-4, 5: 1e-3, 127: 5.032e-4, 250: 0.0}, rel=1e-3)
 
 
-def molecules(sizes: tuple[int, ...] = (12, 3, 1, 20), kind: str = "lappe") -> list[Data]:
-    """Trees with random codes; one has no bonds, two have fewer nodes than eigenvectors."""
-    encode = {"rwse": random_walks, "lappe": laplacian_eigenpairs}[kind]
-    graphs = []
-    for seed, n in enumerate(sizes):
-        rng = generator(seed)
-        parents = [int(torch.randint(0, k, (1,), generator=rng)) for k in range(1, n)]
-        edges = bidirected(torch.tensor([list(range(1, n)), parents]).reshape(2, -1).long())
-        codes = draw(BOND_VOCABULARY, n - 1, rng)
-        graphs.append(
-            Data(
-                x=draw(ATOM_VOCABULARY, n, rng),
-                edge_index=edges,
-                edge_attr=torch.cat([codes, codes]),
-                pe=encode(edges, n).double(),
-            )
-        )
-    return graphs
-
-
-def draw(vocabulary: tuple[int, ...], n: int, rng: torch.Generator) -> Tensor:
-    columns = [torch.randint(0, size, (n,), generator=rng) for size in vocabulary]
-    return torch.stack(columns, dim=1).double()
-
-
 def build(name: str, kind: str, **others: Any) -> Network:
     torch.manual_seed(0)
     options: dict[str, Any] = {
@@ -103,42 +71,6 @@ def build(name: str, kind: str, **others: Any) -> Network:
     if name == "gcn-lrgb":
         del options["edge_channels"]
     return make_model(name, 9, 4, **(options | others)).double().eval()
-
-
-def call(model: Network, graph: Data) -> Tensor:
-    batch = getattr(graph, "batch", None)
-    size = None if batch is None else graph.num_graphs
-    inputs = (
-        {"pe": graph.pe, "edge_attr": graph.edge_attr} if model.edge_channels else {"pe": graph.pe}
-    )
-    return model(graph.x, graph.edge_index, batch=batch, batch_size=size, **inputs)
-
-
-@EACH
-@KINDS
-def test_a_graph_alone_gives_what_it_gives_in_a_batch(name: str, kind: str) -> None:
-    model, graphs = build(name, kind), molecules(kind=kind)
-    together = call(model, Batch.from_data_list(graphs))
-    alone = torch.cat([call(model, graph) for graph in graphs])
-    assert together.isfinite().all()
-    assert_close(together, alone, rtol=0, atol=1e-10)
-    backwards = call(model, Batch.from_data_list(graphs[::-1])).flip(0)
-    assert_close(backwards, alone, rtol=0, atol=1e-10)
-
-
-@EACH
-@KINDS
-def test_the_order_of_the_nodes_of_a_graph_does_not_matter(name: str, kind: str) -> None:
-    model, (graph, *_) = build(name, kind), molecules(kind=kind)
-    names = torch.randperm(12, generator=generator(9))
-    old = names.argsort()
-    other = Data(
-        x=graph.x[old],
-        edge_index=names[graph.edge_index],
-        edge_attr=graph.edge_attr,
-        pe=graph.pe[old],
-    )
-    assert_close(call(model, other), call(model, graph), rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["gine", "gatedgcn", "gps"])
@@ -198,33 +130,16 @@ def test_what_was_promised_must_be_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["csnn", "bunn"])
 @KINDS
-def test_sheaf_networks_take_codes_and_places(name: str, kind: str) -> None:
-    """A graph alone, in a batch, and with its nodes in another order."""
+def test_all_of_a_sheaf_network_is_trained_on_codes_and_places(name: str, kind: str) -> None:
     more = {"num_bundles": 4, "norm": "batch"} if name == "bunn" else {"norm": "batch"}
-    model = build(name, kind, edge_channels=0, readout_layers=3, **more)
-    graphs = molecules(kind=kind)
-    alone = torch.cat([call(model, graph) for graph in graphs])
-    assert alone.isfinite().all()
-    assert_close(call(model, Batch.from_data_list(graphs)), alone, rtol=0, atol=1e-9)
-    graph = graphs[0]
-    before = call(model, graph)
-    graph.pe = graph.pe * 1.5
-    assert not torch.allclose(call(model, graph), before)
-    torch.manual_seed(1)
-    model.train()
-    call(model, Batch.from_data_list(graphs)).square().sum().backward()
+    model = build(name, kind, edge_channels=0, readout_layers=3, **more).train()
+    call(model, Batch.from_data_list(molecules(kind=kind))).square().sum().backward()
     for key, value in model.named_parameters():
         assert value.grad is not None, key
         assert value.grad.isfinite().all(), key
         assert value.grad.abs().sum() > 0 or "blocks" in key, key
 
 
-def test_csnn_shows_encoded_places_to_its_learners_beside_bonds() -> None:
-    model = build("csnn", "rwse", edge_channels=13)
-    graphs = molecules(kind="rwse")
-    for graph in graphs:
-        graph.edge_attr = torch.rand(graph.num_edges, 13, generator=generator(1)).double()
-    alone = torch.cat([call(model, graph) for graph in graphs])
-    assert_close(call(model, Batch.from_data_list(graphs)), alone, rtol=0, atol=1e-9)
+def test_codes_of_atoms_are_not_dropped_as_features_are() -> None:
     with pytest.raises(ValueError, match="`input_dropout` of codes of atoms must be 0"):
         build("csnn", "rwse", input_dropout=0.2)
