@@ -7,7 +7,8 @@ from report.example import make
 
 from coopsheaf.data.catalogue import DATASETS
 from coopsheaf.train.recipes import recipe_for
-from lab.agenda import AGENDA, RELEASED, ZEROS, Item, command, remaining
+from lab.agenda import AGENDA, PEPTIDES, RELEASED, ZEROS, Item, command, remaining, still_to_run
+from lab.published import PUBLISHED
 
 
 def test_the_agenda_can_be_run() -> None:
@@ -57,6 +58,19 @@ def test_seeds_are_counted_where_there_is_one_split() -> None:
     assert Item("csnn", "peptides-func", 4).recorded(records) == 3
 
 
+def test_every_row_of_the_paper_is_asked_for_on_the_peptides() -> None:
+    """With four seeds each, from the recipe of that model on that dataset."""
+    printed = {(entry.model, entry.dataset) for entry in PUBLISHED if entry.table == "peptides"}
+    items = {(item.model, item.dataset): item for item in AGENDA if item.dataset in PEPTIDES}
+    assert set(items) == printed
+    for (model, dataset), item in items.items():
+        assert item.runs == 4
+        assert recipe_for(model, dataset).name == f"{model}/{dataset}"
+    (line,) = (line for line in still_to_run([]).splitlines() if "csnn/peptides-struct" in line)
+    assert "csnn/peptides-struct gcn-lrgb/peptides-struct" in line
+    assert "bunn/peptides-struct --set train.seed=$seed" in line
+
+
 @pytest.mark.parametrize(
     ("item", "words"),
     [
@@ -67,12 +81,12 @@ def test_seeds_are_counted_where_there_is_one_split() -> None:
         ),
         (
             Item("csnn", "peptides-func", 4, RELEASED),
-            "for seed in $(seq 1 4); do coopsheaf bench csnn/peptides-func "
+            "for seed in $(seq 0 3); do coopsheaf bench csnn/peptides-func "
             "--set model.semantics=released --set train.seed=$seed; done",
         ),
         (
             Item("csnn", "peptides-func", 4),
-            "for seed in $(seq 1 4); do coopsheaf bench csnn/peptides-func --set train.seed=$seed; done",
+            "for seed in $(seq 0 3); do coopsheaf bench csnn/peptides-func --set train.seed=$seed; done",
         ),
     ],
 )

@@ -58,6 +58,18 @@ def test_models_with_one_split_are_left_out_but_for_csnn() -> None:
     assert "gcn 1," in found["remaining"]
 
 
+def test_one_seed_is_shown_where_there_is_one_split() -> None:
+    peptides: dict[str, Any] = {"dataset": "peptides-func", "metric": "ap", "seed": 0}
+    gcn = runs([0.65], model="gcn-lrgb", semantics="", **peptides)
+    found = contents(evidence(runs([0.7], **peptides), gcn))
+    (line,) = (line for line in found["details"].splitlines() if "gcn-lrgb" in line)
+    for part in ("| 65.00 |", "| 1 of 4 |", "68.60 ± 0.50"):
+        assert part in line
+    assert "gcn-lrgb" in found["tables"]
+    assert "gcn-lrgb 1" in found["remaining"]
+    assert found["rivals"] == "Nothing to compare yet.\n"  # one difference has no interval
+
+
 def test_validation_alone_names_the_best_rival() -> None:
     strong = runs([0.99] * 10, model="gcn", semantics="", val=0.5)
     chosen = runs([0.6] * 10, model="sage", semantics="", val=0.9)

@@ -156,3 +156,28 @@ def test_settings_of_a_kernel_go_with_its_name() -> None:
     assert repr(named) == repr(BuNN(5, 8, 1, 3, num_bundles=2, heat=TaylorHeat(3, 0.5)))
     with pytest.raises(ValueError, match="go with the name of a heat kernel"):
         BuNN(5, 8, 1, 3, num_bundles=2, heat=TaylorHeat(3, 0.5), tau=2.0)
+
+
+@pytest.mark.parametrize(("data", "outputs"), [("func", 10), ("struct", 11)])
+def test_recipes_for_peptides_have_the_size_of_their_equations(data: str, outputs: int) -> None:
+    """Atoms, places, layers of φ with its two ends, U and a norm, readout; below the budget."""
+    recipe = load_recipe(f"bunn/peptides-{data}")
+    if data == "func":
+        d, layers, bundles, places, width = 112, 4, 8, 2 * 20 + 20 * 28 + 28, 28
+        phi = 2 * (d * d + d) + 2 * d * d + d + 4 * d  # one block with its norms
+    else:
+        d, layers, bundles, places, width = 160, 3, 16, 2 * 32 + 32 + 32 * 16 + 16, 16
+        phi = d * d + d
+    layer = phi + d * bundles + bundles + 3 * d * d + 2 * d + 2 * d
+    ends = 174 * (d - width) + places + 2 * d + 2 * (d * d + d) + d * outputs + outputs
+    model = recipe.model.build(9, outputs, graph_level=True, pe_channels=20)
+    count = sum(parameter.numel() for parameter in model.parameters())
+    assert count == layers * layer + ends <= 500_000
+    assert recipe.model.pe_kind == recipe.data.pe
+
+
+@pytest.mark.parametrize("data", ["func", "struct"])
+def test_recipes_for_peptides_keep_the_protocol(data: str) -> None:
+    train = load_recipe(f"bunn/peptides-{data}").train
+    found = (train.epochs, train.warmup, train.clip, train.batch_size, train.lr, train.schedule)
+    assert found == (250, 5, 1.0, 200, 1e-3, "cosine")
