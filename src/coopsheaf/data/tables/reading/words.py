@@ -23,7 +23,8 @@ def is_missing(text: str) -> bool:
 
 def plain_number(text: str) -> float | None:
     """The number a cell states in the plain way; ``None`` if it does not, or is not finite."""
-    if PLAIN_NUMBER.fullmatch(text.strip()) is None:
+    text = text.strip()  # of separators such as \x1f, too, which `float` does not leave out
+    if PLAIN_NUMBER.fullmatch(text) is None:
         return None
     value = float(text)
     return value if abs(value) != float("inf") else None
