@@ -158,21 +158,23 @@ class Stack:
 class _OwnDropout(TorchFunctionMode):
     """PyTorch's dropout as ours: from the generators of the runs, and several times as fast.
 
-    To look at every function that is called takes time; a network that never calls this one is not
-    looked at again.
+    To look at every function that is called takes time; a network that never calls this one on a
+    plain tensor is not looked at again. What is no plain tensor (`coopsheaf.nn.sparse_runs`) knows
+    what to do by itself.
     """
 
     is_used = True
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is F.dropout:
+        kwargs = kwargs or {}
+        if func is F.dropout and type(args[0] if args else kwargs["input"]) is Tensor:
             self.is_used = True
-            return _drop(*args, **(kwargs or {}))
-        return func(*args, **(kwargs or {}))
+            return _drop(*args, **kwargs)
+        return func(*args, **kwargs)
 
 
 def _drop(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    ours = type(input) is Tensor and input.is_floating_point() and p < 1.0
+    ours = input.is_floating_point() and p < 1.0
     return dropout(input, p, training) if ours else F.dropout(input, p, training)
 
 
