@@ -20,7 +20,14 @@ from coopsheaf.report.text import markdown_table
 from coopsheaf.train.records import Record, find_records
 from lab.channels import ChannelResult, channel_tables, percent, read_channels
 from lab.compare import QUESTIONS, Question, compare, twins
-from lab.contest.entries import Entry, Standing, read_entries, standings
+from lab.contest.depth import (
+    HOPS,
+    best_by_hops,
+    matched_depths,
+    matched_sentence,
+    matched_table,
+)
+from lab.contest.entries import Entry, read_entries, standings
 from lab.contest.plan import LEAGUES, Contestant
 from lab.contest.sentences import Finding, conclusion, finding_table, pair, plural
 from lab.contest.tables import best_against
@@ -232,11 +239,11 @@ def closing(evidence: Evidence) -> Answer:
     return Answer(sentence, channel_tables(results))
 
 
-HOPS = {"csnn": 2, "csnn-messages": 1}  # of one layer
-
-
 def hops(evidence: Evidence) -> Answer:
-    """The best validation of every number of hops in finished searches; test is not looked at."""
+    """The best validation of every number of hops in finished searches; test is not looked at.
+
+    Then CSNN of t layers beside networks of 2t layers of one hop, which reach as far.
+    """
     lines, gaps = [], []
     for league in LEAGUES.values():
         found = standings(league, evidence.entries)
@@ -250,30 +257,23 @@ def hops(evidence: Evidence) -> Answer:
             factor, digits = unit(both[0].metric)
             cells = ", ".join(f"{k}: {factor * best[k]:.{digits}f}" for k in sorted(best))
             lines.append((league.name, dataset, cells, f"{factor * gaps[-1][1]:+.{digits}f}"))
-    if not gaps:
-        return Answer("Not measured yet.")
-    lost = [dataset for dataset, gap in gaps if gap < -0.01]
-    few = (
-        f"More than two hops gain over a point of validation on {', '.join(dict.fromkeys(lost))}"
-        if lost
-        else "No: networks of one or two hops come within a point of the best validation score"
-        " everywhere"
-    )
-    sentence = f"{few} ({plural(len(gaps), 'data set')} searched to the end)."
-    head = "league | dataset | best validation by hops | at most two hops − the best"
-    return Answer(sentence, markdown_table(head, lines, "lllr"))
-
-
-def best_by_hops(both: Sequence[Standing]) -> dict[int, float]:
-    """Layers times the hops of a layer → best mean validation score of a trial."""
-    best: dict[int, float] = {}
-    for one in both:
-        for trial in one.whole_trials:
-            settings = next(iter(one.runs[trial].values())).settings
-            layers = next(int(s.partition("=")[2]) for s in settings if ".num_layers=" in s)
-            count = layers * HOPS[one.contestant.name]
-            best[count] = max(best.get(count, float("-inf")), one.worth(trial))
-    return best
+    matched = matched_depths(evidence.entries)
+    parts, tables = [], []
+    if gaps:
+        lost = ", ".join(dict.fromkeys(dataset for dataset, gap in gaps if gap < -0.01))
+        few = (
+            f"More than two hops gain over a point of validation on {lost}"
+            if lost
+            else "No: networks of one or two hops come within a point of the best validation score"
+            " everywhere"
+        )
+        parts.append(f"{few} ({plural(len(gaps), 'data set')} searched to the end).")
+        head = "league | dataset | best validation by hops | at most two hops − the best"
+        tables.append(markdown_table(head, lines, "lllr"))
+    if matched:
+        parts.append(matched_sentence(matched))
+        tables.append(matched_table(matched))
+    return Answer(" ".join(parts) or "Not measured yet.", "\n".join(tables))
 
 
 def stable(evidence: Evidence) -> Answer:
@@ -344,7 +344,7 @@ ASKED: tuple[Asked, ...] = (
     Asked("order", f"{_CONTEST} heterophily --models csnn csnn-released", order),
     Asked("diagonal", f"{_CONTEST} heterophily --models csnn csnn-messages", diagonal),
     Asked("channels", "python -m lab channels --splits 10", closing),
-    Asked("hops", f"{_CONTEST} heterophily --models csnn csnn-messages", hops),
+    Asked("hops", f"{_CONTEST} heterophily --models csnn csnn-messages gcn nsd-orthogonal", hops),
     Asked("stable", f"{_CONTEST} heterophily --models csnn", stable),
     Asked("non-normal", f"{_CONTEST} sheaves", non_normal),
 )

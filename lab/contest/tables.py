@@ -14,7 +14,9 @@ from coopsheaf.train.records import spell_splits
 from lab.cells import score_cell
 from lab.contest.entries import Entry, Standing, Standings, standings
 from lab.contest.plan import LEAGUES, PROTOCOL, SHARED, League, Values
-from lab.contest.sentences import Finding, finding_table, pair, set_sentence
+from lab.contest.sentences import Finding, finding_table, pair, plural, set_sentence
+
+BEST = "CSNN, best option by validation"
 
 
 def contest_places(entries: Sequence[Entry]) -> dict[str, str]:
@@ -66,22 +68,85 @@ def space_table(league: League) -> str:
 
 
 def league_table(league: League, entries: Iterable[Entry]) -> str:
-    """Test scores of what validation chose, and mean ranks; the best by test in bold."""
-    found = standings(league, entries)
+    """Test scores of what validation chose, and mean ranks; the best by test in bold.
+
+    CSNN has a line for each option, and one for whichever validation chooses on a data set.
+    """
+    known = list(entries)
+    found = standings(league, known)
     if not any(standing.runs for standing in found.values()):
         return "Nothing has been run yet.\n"
-    ranked, sets = mean_ranks(found), common_sets(found)
+    ranked, as_one, sets = mean_ranks(found), ranks_as_one(found), common_sets(found)
     order = sorted(league.contestants, key=lambda name: ranked.get(name, float("inf")))
-    best = _best_by_test(found)
-    lines = []
+    best, options = _best_by_test(found), best_options(found)
+    cells = [_cell(options[data], False) if data in options else NOTHING for data in league.budgets]
+    lines = [(f"*{BEST}*", NOTHING, _rank_cell(as_one, BEST), *cells)] if options else []
     for name in order:
-        rank = f"{ranked[name]:.2f}" if name in ranked else NOTHING
         cells = [_cell(found[name, data], best.get(data) == name) for data in league.budgets]
-        lines.append((name, rank, *cells))
-    head = " | ".join(("contestant", "mean rank", *league.budgets))
-    table = markdown_table(head, lines, "l" + "r" * (len(league.budgets) + 1))
+        lines.append((name, _rank_cell(ranked, name), _rank_cell(as_one, name), *cells))
+    head = " | ".join(("contestant", "mean rank", "with one CSNN", *league.budgets))
+    table = markdown_table(head, lines, "l" + "r" * (len(league.budgets) + 2))
     among = f"Ranks are means over {', '.join(sets)}" if sets else "There are no ranks yet"
-    return f"{table}\n{among}; they compare those who have finished there.\n"
+    said = f"{among}; they compare those who have finished there.\n\n{verdict(league, known)}"
+    return f"{table}\n{said}\n"
+
+
+def _rank_cell(ranks: Mapping[str, float], name: str) -> str:
+    return f"{ranks[name]:.2f}" if name in ranks else NOTHING
+
+
+def best_options(found: Standings) -> dict[str, Standing]:
+    """Of each data set the finished option of CSNN with the best validation score."""
+    best: dict[str, Standing] = {}
+    for (_, data), one in found.items():
+        if one.contestant.csnn and one.done:
+            best[data] = max(best.get(data, one), one, key=lambda each: each.validation)
+    return best
+
+
+def ranks_as_one(found: Standings) -> dict[str, float]:
+    """Mean places of :data:`BEST` and the rivals, without CSNN's options one by one."""
+    options, sets = best_options(found), common_sets(found)
+    rivals = [name for name in _finished(found) if not _is_csnn(found, name)]
+    if not sets or not all(data in options for data in sets):
+        return {}
+    rows = [
+        {BEST: _mean_test(options[data])} | {name: _mean_test(found[name, data]) for name in rivals}
+        for data in sets
+    ]
+    return {name: fmean(_rank(row, name) for row in rows) for name in (BEST, *rivals)}
+
+
+def verdict(league: League, entries: Sequence[Entry]) -> str:
+    """Whether CSNN's best option is anywhere worse than the best rival, and whether it is first."""
+    findings = csnn_against_best(league, entries)
+    ranks = ranks_as_one(standings(league, entries))
+    if not findings:
+        return f"{BEST} is not compared yet: not enough has been run."
+    worse = [one.dataset for one in findings if one.paired.verdict == "worse"]
+    compared = f"({plural(len(findings), 'data set')} compared)"
+    text = f"{BEST} is nowhere worse than the best rival with significance {compared}."
+    if worse:
+        where = ", ".join(worse)
+        text = f"{BEST} is worse than the best rival with significance on {where} {compared}."
+    if len(findings) < len(league.budgets):
+        text += (
+            f" {len(league.budgets) - len(findings)} of {len(league.budgets)} are not compared yet."
+        )
+    if BEST not in ranks or len(ranks) < 2:
+        return f"{text} There is no mean rank yet."
+    first = min(name for name in ranks if name != BEST and ranks[name] == _least(ranks))
+    place = f"{ranks[BEST]:.2f} of {len(ranks)}"
+    rival = f"{first} with {ranks[first]:.2f}"
+    if ranks[BEST] < ranks[first]:
+        return f"{text} Its mean rank is the best of all: {place}, before {rival}."
+    word = "shared by" if ranks[BEST] == ranks[first] else "not the best:"
+    return f"{text} Its mean rank, {place}, is {word} {rival}."
+
+
+def _least(ranks: Mapping[str, float]) -> float:
+    """The best mean rank of a rival."""
+    return min(rank for name, rank in ranks.items() if name != BEST)
 
 
 def _cell(standing: Standing, is_best: bool) -> str:
@@ -121,11 +186,20 @@ def common_sets(found: Standings) -> list[str]:
 def mean_ranks(found: Standings) -> dict[str, float]:
     """Mean places by test over :func:`common_sets`; equals share the mean of theirs."""
     sets = common_sets(found)
-    names = list(dict.fromkeys(name for (name, _), one in found.items() if one.done))
+    names = _finished(found)
     if not sets:
         return {}
     rows = [{name: _mean_test(found[name, data]) for name in names} for data in sets]
     return {name: fmean(_rank(row, name) for row in rows) for name in names}
+
+
+def _finished(found: Standings) -> list[str]:
+    """Who has finished any data set."""
+    return list(dict.fromkeys(name for (name, _), one in found.items() if one.done))
+
+
+def _is_csnn(found: Standings, name: str) -> bool:
+    return any(one.contestant.csnn for (other, _), one in found.items() if other == name)
 
 
 def _rank(row: Mapping[str, float], name: str) -> float:

@@ -11,9 +11,10 @@ from coopsheaf.train.recipe import Recipe
 from coopsheaf.train.records import read_lines
 from lab.contest.directions import PLACE
 from lab.contest.entries import Entry
+from lab.contest.pages import contents
 from lab.contest.plan import LEAGUES, PUBLISHED
 from lab.contest.tables import contest_places
-from lab.documents import find_places
+from lab.documents import fill_document, find_places
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted((ROOT / "results" / "contest").glob("*/*.jsonl"))
@@ -49,3 +50,14 @@ def test_recorded_trials_are_those_of_the_plan(file: Path) -> None:
 def test_the_page_has_a_place_for_everything() -> None:
     page = (ROOT / "docs" / "contest.md").read_text("utf-8")
     assert set(find_places(page)) == {*contest_places([]), PLACE}
+
+
+@pytest.mark.parametrize("page", ["contest.md", "questions.md"])
+def test_the_pages_are_those_of_the_committed_records(page: str) -> None:
+    """``python -m lab contest --report --document docs/contest.md docs/questions.md``."""
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    found = contents(ROOT / "results")
+    places = [place for place in find_places(text) if place in found]
+    assert places
+    for place in places:
+        assert fill_document(text, place, found[place]) == text, place

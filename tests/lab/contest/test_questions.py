@@ -10,6 +10,7 @@ from made_up_contest import entry, finished, whole, write_entries
 
 from coopsheaf.report.paired import Paired
 from coopsheaf.train.records import Record, append_record
+from lab.contest.depth import matched_depths, matched_table
 from lab.contest.entries import Entry
 from lab.contest.plan import LEAGUES
 from lab.contest.questions import (
@@ -126,6 +127,35 @@ def test_hops_are_layers_times_those_of_a_layer(tmp_path: Path) -> None:
     assert "4: 90.00" in hops(far).table
     near = write(tmp_path / "near", whole("csnn", LOW, 0.5) + whole("csnn-messages", LOW, 0.9))
     assert hops(near).sentence.startswith("No: networks of one or two hops")
+
+
+def test_depths_are_matched_by_reach(tmp_path: Path) -> None:
+    """The best trial has two layers: CSNN's stands beside the others of four, theirs beside one."""
+    runs = whole("csnn", LOW, 0.9) + whole("gcn", LOW, 0.8) + whole("nsd-diag", LOW, 0.75)
+    one, two = matched_depths(runs)
+    assert (one.layers, two.layers) == (1, 2)
+    assert one.csnn == pytest.approx(0.7)
+    assert one.rivals == pytest.approx({"GCN": 0.8, "NSD": 0.75})
+    assert two.csnn == pytest.approx(0.9)
+    assert two.rivals == pytest.approx({"GCN": 0.6, "NSD": 0.55})
+    table = matched_table([one, two])
+    assert "| sheaves | texas | 1 / 2 | 70.00 | 80.00 (-10.00) | 75.00 (-5.00) |" in table
+    assert "| sheaves | texas | 2 / 4 | 90.00 | 60.00 (+30.00) | 55.00 (+35.00) |" in table
+    found = hops(write(tmp_path, runs))  # messages are not searched: no table of hops
+    assert found.sentence == (
+        "At equal reach, t layers of CSNN against 2t layers, CSNN's best validation score is higher"
+        " than that of GCN in 1 of 2 comparisons and NSD in 1 of 2 comparisons."
+    )
+
+
+def test_the_best_of_a_family_is_matched_and_only_what_is_searched() -> None:
+    runs = whole("csnn", LOW, 0.9) + whole("nsd-diag", LOW, 0.7) + whole("nsd-general", LOW, 0.8)
+    assert [one.rivals["NSD"] for one in matched_depths(runs)] == pytest.approx([0.8, 0.6])
+    assert "GCN" not in matched_depths(runs)[0].rivals
+    assert "| – |" in matched_table(matched_depths(runs))
+    half = [run for run in runs if not (run.contestant == "nsd-general" and run.trial == 11)]
+    assert [one.rivals["NSD"] for one in matched_depths(half)] == pytest.approx([0.7, 0.5])
+    assert matched_depths(whole("gcn", LOW)) == []
 
 
 def test_trials_that_come_to_nothing_are_counted(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from made_up_contest import BUDGET, entry, finished, league
 from lab.contest.entries import Entry, standings
 from lab.contest.plan import LEAGUES, PUBLISHED
 from lab.contest.tables import (
+    BEST,
     budget_table,
     common_sets,
     contest_places,
@@ -17,8 +18,10 @@ from lab.contest.tables import (
     mean_ranks,
     missing,
     published_table,
+    ranks_as_one,
     shared_table,
     space_table,
+    verdict,
 )
 
 HIGH, LOW, NOISY = [0.8, 0.81, 0.82, 0.83], [0.6, 0.61, 0.62, 0.63], [0.9, 0.5, 0.95, 0.85]
@@ -65,10 +68,11 @@ def test_the_table_has_scores_and_how_far_the_others_are() -> None:
     entries = finished("csnn", HIGH) + finished("mlp", LOW) + finished("gcn", LOW)[:2]
     entries += finished("csnn-messages", HIGH)[:-1]
     table = league_table(league(texas=BUDGET), entries)
-    assert "| csnn | 1.00 | **81.50 ± 1.12** |" in table
-    assert "| mlp | 2.00 | 61.50 ± 1.12 |" in table
-    assert "| gcn | – | 1 of 2 trials |" in table
-    assert "| csnn-messages | – | searched; final runs missing |" in table
+    assert f"| *{BEST}* | – | 1.00 | 81.50 ± 1.12 |" in table
+    assert "| csnn | 1.00 | – | **81.50 ± 1.12** |" in table
+    assert "| mlp | 2.00 | 2.00 | 61.50 ± 1.12 |" in table
+    assert "| gcn | – | – | 1 of 2 trials |" in table
+    assert "| csnn-messages | – | – | searched; final runs missing |" in table
     assert "Ranks are means over texas;" in table
 
 
@@ -80,6 +84,43 @@ def test_ranks_are_over_what_all_have() -> None:
     assert mean_ranks(found) == {"csnn": 1.5, "mlp": 1.5}  # equals share their places
     found = standings(league(), entries + finished("mlp", HIGH, dataset="film"))
     assert mean_ranks(found) == {"csnn": 1.75, "mlp": 1.25}
+
+
+def test_the_best_option_is_chosen_by_validation_on_every_data_set() -> None:
+    """Another option on either data set; one by one none of them is first on both."""
+    entries = finished("csnn", HIGH, 0.7) + finished("csnn-messages", LOW, 0.6)
+    entries += finished("csnn", LOW, 0.6, "film") + finished("csnn-messages", HIGH, 0.7, "film")
+    rival = [0.7, 0.71, 0.72, 0.73]
+    entries += finished("mlp", rival) + finished("mlp", rival, dataset="film")
+    found = standings(league(), entries)
+    assert mean_ranks(found) == {"csnn": 2.0, "csnn-messages": 2.0, "mlp": 2.0}
+    assert ranks_as_one(found) == {BEST: 1.0, "mlp": 2.0}
+    assert f"| *{BEST}* | – | 1.00 | 81.50 ± 1.12 | 81.50 ± 1.12 |" in league_table(
+        league(), entries
+    )
+    assert verdict(league(), entries) == (
+        f"{BEST} is nowhere worse than the best rival with significance (2 data sets compared)."
+        " Its mean rank is the best of all: 1.00 of 2, before mlp with 2.00."
+    )
+
+
+def test_a_better_test_score_chooses_no_option() -> None:
+    entries = finished("csnn", LOW, 0.7) + finished("csnn-messages", [0.99] * 4, 0.6)
+    entries += finished("mlp", HIGH) + finished("gcn", HIGH, 0.4)
+    text = verdict(league(texas=BUDGET), entries)
+    assert text == (
+        f"{BEST} is worse than the best rival with significance on texas (1 data set compared)."
+        " Its mean rank, 3.00 of 3, is not the best: gcn with 1.50."
+    )
+
+
+def test_what_is_not_compared_is_counted() -> None:
+    entries = finished("csnn", HIGH) + finished("mlp", LOW)
+    text = verdict(league(), entries)
+    assert "1 of 2 are not compared yet." in text
+    assert verdict(league(), finished("csnn", HIGH)).endswith("not enough has been run.")
+    equal = finished("csnn", HIGH) + finished("mlp", HIGH)
+    assert verdict(league(), equal).endswith("is shared by mlp with 1.50.")
 
 
 def test_nothing_at_all_is_said() -> None:
