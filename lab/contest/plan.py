@@ -38,6 +38,9 @@ SHARED: dict[str, Values] = {
 APART = ("train.lr", "train.weight_decay", "width", "model.num_layers")
 # The same for all: nothing of it is searched.
 PROTOCOL = ("train.optimizer=adam", "train.epochs=300", "train.patience=60")
+DIRECTED = ("chameleon-directed", "squirrel-directed")
+# Pages of these files link to themselves, which several networks refuse: nobody gets those links.
+DATA = dict.fromkeys(DIRECTED, ("data.self_loops=remove",))
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,8 @@ class Contestant:
         """The recipe of a trial on a data set."""
         if trial == PUBLISHED:
             return load_recipe(f"{self.model}/{dataset}").set(*self.fixed)
-        return default_recipe(self.model, dataset).set(*self.settings(trial))
+        settings = (*DATA.get(dataset, ()), *self.settings(trial))
+        return default_recipe(self.model, dataset).set(*settings)
 
     def has_published(self, dataset: str) -> bool:
         return not self.fixed and f"{self.model}/{dataset}" in _published()
@@ -261,7 +265,6 @@ _ALL, _THREE, _FIVE = tuple(range(10)), (0, 1, 2), tuple(range(5))
 _WHOLE, _SOME = Budget(20, _ALL, _ALL), Budget(12, _THREE, _ALL)
 WEB = ("texas", "wisconsin", "cornell", "cornell-corrected")
 WIKIPEDIA = ("film", "chameleon", "squirrel")
-DIRECTED = ("chameleon-directed", "squirrel-directed")
 COMMUNITIES = tuple(f"directed-communities-{percent}" for percent in (0, 25, 50, 75, 100))
 
 

@@ -71,6 +71,15 @@ def test_controls_are_rivals_and_their_maps_are_not_searched() -> None:
         assert not {"train.map_weight_decay", "model.map_start", "model.maps"} & set(control.own)
 
 
+def test_nobody_gets_loops_where_somebody_refuses_them() -> None:
+    for dataset in LEAGUES["sheaves"].budgets:
+        info, has = DATASETS[dataset], []
+        for contestant in LEAGUES["sheaves"].contestants.values():
+            chosen = contestant.recipe(0, dataset).data.self_loops
+            has.append((chosen or info.processing.self_loops) != "remove")
+        assert not any(has) or info.published.self_loops == 0
+
+
 def test_a_dozen_trials_have_every_value_equally_often() -> None:
     for key, values in SHARED.items():
         counts = Counter(draw[key] for draw in shared_draws()[:BLOCK])
