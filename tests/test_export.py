@@ -139,7 +139,18 @@ def test_csnn_of_every_kind_as_onnx_and_as_a_program(
         check(call, model, *inputs)
 
 
-@pytest.mark.parametrize("name", [name for name in SMALL if name != "csnn"])
+# Compilers take seconds for each: most only in the thorough tests.
+FEW = ("mlp", "gat-plain", "nsd-diag", "bunn", "cognn")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in FEW else pytest.mark.thorough)
+        for name in SMALL
+        if name != "csnn"
+    ],
+)
 def test_every_network_as_a_program(name: str) -> None:
     torch.manual_seed(0)
     model = make_model(name, F_IN, OUT, num_nodes=7, **SMALL[name][0])

@@ -215,6 +215,7 @@ def test_compiles_with_inductor_and_trains() -> None:
     assert_close(compiled(x, graph), model(x, graph), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("learner", ["mlp", "sage-graph-norm"])
 def test_exports_with_any_number_of_nodes_and_edges(learner: str) -> None:
     torch.manual_seed(0)

@@ -93,6 +93,7 @@ def test_a_batch_of_graphs_gives_what_its_graphs_give() -> None:
     assert_close(model(x, edges, edge_attr=attr, batch=batch, batch_size=3), alone, **EXACT)
 
 
+@pytest.mark.thorough
 def test_it_compiles_as_a_whole_and_bears_transforms() -> None:
     x, edges, attr = directed()
     model, graph = csnn(layers=1), Graph(edges, 9)

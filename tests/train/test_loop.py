@@ -135,6 +135,7 @@ def test_parameters_can_have_a_rate_and_a_decay_of_their_own(
     assert not torch.equal(second.weight, before.layers[1].weight)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 def test_a_compiled_run_is_a_run() -> None:
     torch.compiler.reset()
