@@ -10,8 +10,9 @@ from cli.program import Program, records
 from coopsheaf.data.pack import write_pack
 from coopsheaf.data.synthetic import contextual_sbm
 from coopsheaf.models.registry import MODELS
-from coopsheaf.sweep.space import choose, load_space
+from coopsheaf.sweep.space import load_space
 from coopsheaf.train.recipe import default_recipe
+from coopsheaf.train.recipes import load_recipe
 from coopsheaf.train.records import find_records
 
 NAMES = (
@@ -20,6 +21,11 @@ NAMES = (
     "acmii", "glognn", "glognn++",
 )  # fmt: skip
 EACH = pytest.mark.parametrize("name", NAMES)
+# A sweep has processes of its own, which take seconds to start: most only in the thorough tests.
+FEW = ("gcnii", "glognn")
+FEW_AND_ALL = [
+    pytest.param(name, marks=() if name in FEW else pytest.mark.thorough) for name in NAMES
+]
 ONE_GRAPH = [name for name in NAMES if not MODELS[name].inductive]
 SPACE = "[train]\nlr = [0.1, 0.2]\n[model]\nhidden_channels = [6, 8]\n"
 
@@ -54,15 +60,20 @@ def test_it_trains_predicts_and_is_recorded(graph: Program, name: str) -> None:
     assert [(record.model, record.epochs) for record in records()] == [(name, 2)] * 2
 
 
-@EACH
-def test_it_is_searched(tmp_path: Path, name: str) -> None:
-    space = tmp_path / "space.toml"
-    space.write_text(SPACE)
-    base = default_recipe(name, "texas")
-    found = load_space(base, space)
+@pytest.mark.parametrize("name", FEW_AND_ALL)
+def test_it_is_searched(graph: Program, name: str) -> None:
+    """One trial through the command: what is kept is the point that was chosen, and trains."""
+    Path("space.toml").write_text(SPACE)
+    found = load_space(default_recipe(name, "texas"), Path("space.toml"))
     assert found.combinations() == 4
-    point, _ = choose(base, found, lambda setting, choices: choices.values[-1])
-    assert (point.train.lr, point.model.hidden_channels) == (0.2, 8)
+    quick = ("--trials", 1, "--epochs", 2, "--splits", 0, "--threads", 1, "--out", "sweep")
+    graph.ok("sweep", "pack:graph", "--model", name, "--space", "space.toml", *quick)
+    best = load_recipe("sweep/best.toml")
+    assert (best.model_name, best.data.name, best.train.epochs) == (name, "pack:graph", 2)
+    assert best.train.lr in (0.1, 0.2)
+    assert best.model.hidden_channels in (6, 8)
+    graph.ok("bench", "sweep/best.toml", "--splits", "0")
+    assert {record.config_hash for record in records()} == {best.hash()}
 
 
 @EACH
