@@ -138,6 +138,7 @@ TASKS: dict[str, LongTask] = {
         _echo_like("sssp"),
         _transfer("ring", 20),
         _barbell(20),
+        _transfer("tree", 8),
         _echo_like("ecc"),
         _echo_like("diameter"),
         _barbell(50),

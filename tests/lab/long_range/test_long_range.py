@@ -37,6 +37,11 @@ def test_every_network_reaches_a_hop_further_than_it_must_and_no_more_than_a_lay
         assert getattr(model, who.depth.removeprefix("model.")) == layers
 
 
+def test_every_task_of_the_page_is_in_the_plan() -> None:
+    groups = ("barbell-", "ring-transfer-", "tree-transfer-", "echo-like-")
+    assert {name for name in DATASETS if name.startswith(groups)} == set(TASKS)
+
+
 def test_a_csnn_has_half_the_layers_of_those_that_hear_their_neighbours() -> None:
     for hops in (3, 5, 35):
         assert 2 * CONTESTANTS["csnn"].layers(hops) == CONTESTANTS["gcn-plain"].layers(hops)
