@@ -10,6 +10,7 @@ from coopsheaf.report.paired import Paired
 from coopsheaf.report.rows import Row
 from coopsheaf.report.tables import NOTHING, format_score, protocol_differences, unit
 from coopsheaf.report.text import escape_markdown
+from lab.agenda import is_smaller
 from lab.compare import standard_error
 from lab.published import PAPER
 
@@ -29,8 +30,10 @@ def name_cell(row: Row) -> str:
 
 
 def untuned(row: Row) -> str:
-    """A mark for settings that nobody chose for this dataset."""
-    return " (default settings)" if row.recipe == "default" else ""
+    """A mark for settings that nobody chose for this dataset, or of less than published size."""
+    if row.recipe == "default":
+        return " (default settings)"
+    return " (smaller than published)" if is_smaller(row.model, row.dataset, row.recipe) else ""
 
 
 def count_cell(row: Row) -> str:

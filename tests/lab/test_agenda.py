@@ -6,8 +6,22 @@ import pytest
 from report.example import make
 
 from coopsheaf.data.catalogue import DATASETS
+from coopsheaf.report.rows import summarise
 from coopsheaf.train.recipes import recipe_for
-from lab.agenda import AGENDA, PEPTIDES, RELEASED, ZEROS, Item, command, remaining, still_to_run
+from lab.agenda import (
+    AGENDA,
+    LARGE,
+    LARGE_RIVALS,
+    MARKED,
+    PEPTIDES,
+    RELEASED,
+    ZEROS,
+    Item,
+    command,
+    remaining,
+    still_to_run,
+)
+from lab.cells import untuned
 from lab.published import PUBLISHED
 
 
@@ -15,8 +29,7 @@ def test_the_agenda_can_be_run() -> None:
     """Its commands name recipes that can be made, settings they have and splits that exist."""
     assert len(set(AGENDA)) == len(AGENDA)
     for item in AGENDA:
-        settings = (item.setting,) if item.setting else ()
-        recipe_for(item.model, item.dataset).set(*settings)
+        recipe_for(item.model, item.dataset).set(*item.setting.split())
         if "--splits" in command([item]):
             assert item.runs <= DATASETS[item.dataset].published.splits, item
 
@@ -43,6 +56,30 @@ def test_records_count_for_their_own_item_only() -> None:
 def test_runs_of_other_versions_and_files_do_not_add_up() -> None:
     records = [make(split=k, model_version=1 + k % 2, dataset_checksum="ab"[k // 5]) for k in range(10)]  # fmt: skip
     assert Item("csnn", "tolokers", 10).recorded(records) == 3
+
+
+def test_rivals_on_large_graphs_are_those_of_a_size_that_a_cpu_trains() -> None:
+    items = [item for item in AGENDA if item.dataset in LARGE and item.model != "csnn"]
+    assert len(items) == 2 * len(LARGE_RIVALS)
+    assert {item.runs for item in items} == {3}
+    for item in items:
+        recipe = recipe_for(item.model, item.dataset).set(*item.setting.split())
+        sizes = recipe.to_mapping()
+        assert sizes["model"]["hidden_channels"] <= 64
+        assert sizes["train"]["epochs"] == 500
+        small = {"model": item.model, "dataset": item.dataset, "semantics": ""}
+        records = [make(split=k, config=sizes, recipe=recipe.name, **small) for k in range(3)]
+        assert item.recorded(records) == 3
+        published = recipe_for(item.model, item.dataset).to_mapping()
+        assert item.recorded([make(config=published, **small)]) == 0
+        (row,) = summarise(records)
+        assert untuned(row) == " (smaller than published)"
+        whole = [make(config=published, recipe=f"{item.model}/{item.dataset}", **small)]
+        assert untuned(summarise(whole)[0]) == ""
+
+
+def test_substitutes_have_three_splits() -> None:
+    assert [item.runs for item in AGENDA if item.dataset in MARKED] == [3, 3]
 
 
 def test_what_is_whole_is_not_on_the_list() -> None:
@@ -78,6 +115,11 @@ def test_every_row_of_the_paper_is_asked_for_on_the_peptides() -> None:
         (
             Item("csnn", "tolokers", 3, RELEASED),
             "coopsheaf bench csnn/tolokers --set model.semantics=released --splits 0-2",
+        ),
+        (
+            Item("gcn", "tolokers", 3, "model.hidden_channels=64 train.lr=3e-3"),
+            "coopsheaf bench gcn/tolokers --set model.hidden_channels=64 --set train.lr=3e-3 "
+            "--splits 0-2",
         ),
         (
             Item("csnn", "peptides-func", 4, RELEASED),
