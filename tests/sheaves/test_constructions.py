@@ -21,7 +21,7 @@ from laws import EXACT, UNDIRECTED, check_operator, check_sheaf
 from torch import Tensor
 from torch.testing import assert_close
 
-from coopsheaf import FlatSheaf, Graph, Sheaf, sheaf_laplacian, spectrum
+from coopsheaf import FlatSheaf, Graph, Sheaf, out_laplacian, sheaf_laplacian, spectrum
 from coopsheaf.sheaves import fold_directions, magnetic_sheaf, quiver_sheaf, signed_sheaf
 
 SOME = settings(deadline=None, max_examples=25)
@@ -87,14 +87,20 @@ def test_a_reversed_arc_with_the_adjoint_of_an_isometry_changes_nothing() -> Non
 
 
 def test_a_quiver_is_not_the_directed_sheaf() -> None:
-    """The broadcast Laplacian of a directed sheaf is not symmetric: the quiver's is."""
-    from coopsheaf import out_laplacian
-
-    graph = odd("one-way")
-    maps = random_orthogonal(4, 2)
-    flat = FlatSheaf(graph, maps, maps)
-    one_way = out_laplacian(flat).to_dense()
+    """A_e = T_jᵀ S_i: both send the same along an arc, and only the quiver sends something back."""
+    graph, n, d = odd("one-way"), 4, 2
+    s, t = random_orthogonal(n, d), random_orthogonal(n, d, seed=1)
+    quiver = sheaf_laplacian(quiver_sheaf(graph, t[graph.target].mT @ s[graph.source])).to_dense()
+    one_way = out_laplacian(FlatSheaf(graph, s, t)).to_dense()
+    assert_close(quiver, quiver.T, **EXACT)
     assert not torch.allclose(one_way, one_way.T)
+    assert not torch.allclose(quiver, one_way)
+    blocks, directed = quiver.view(n, d, n, d), one_way.view(n, d, n, d)
+    for i, j in graph.edge_index.T.tolist():
+        assert_close(directed[j, :, i], -t[j].T @ s[i], **EXACT)
+        assert_close(blocks[j, :, i], directed[j, :, i], **EXACT)
+        assert_close(blocks[i, :, j], blocks[j, :, i].T, **EXACT)
+        assert directed[i, :, j].abs().max() == 0
 
 
 # ---- signs

@@ -9,7 +9,7 @@ import pytest
 import torch
 from allocations import LargestTensor
 from coboundaries import inverse_roots
-from graphs import generator, path, randn
+from graphs import generator, randn
 from laws import EXACT, check_operator
 from torch import Tensor
 from torch.testing import assert_close
@@ -61,8 +61,18 @@ def layer(seed: int = 0, **settings: Any) -> DSNNConv:
     return conv
 
 
-def delta(conv: DSNNConv, x: Tensor, n: int, arcs: Tensor, weight: Tensor | None = None) -> Tensor:
-    """Δ as a complex matrix ``(n, total, n, total)``, every pair of neighbours on its own."""
+def delta(
+    conv: DSNNConv,
+    x: Tensor,
+    n: int,
+    arcs: Tensor,
+    weight: Tensor | None = None,
+    angles: Tensor | None = None,
+) -> Tensor:
+    """Δ as a complex matrix ``(n, total, n, total)``, every pair of neighbours on its own.
+
+    Angles of nodes add a_i - a_j to the phase of every pair.
+    """
     found: dict[tuple[int, int], list[Tensor]] = {}
     for e, (j, i) in enumerate(arcs.T.tolist()):
         one = torch.ones(()).double() if weight is None else weight[e]
@@ -85,6 +95,8 @@ def delta(conv: DSNNConv, x: Tensor, n: int, arcs: Tensor, weight: Tensor | None
         there, back = found.get((i, j), []), found.get((j, i), [])
         size = torch.stack(there + back).mean()
         phase = torch.exp(2j * math.pi * q * (bool(there) - bool(back)) * torch.ones(()).double())
+        if angles is not None:
+            phase = phase * torch.exp(1j * (angles[i] - angles[j]))
         factor = size
         if conv.weight_learner is not None:
             flat = x.flatten(1)
@@ -214,21 +226,46 @@ def test_identity_maps_are_the_magnetic_laplacian_and_maps_the_sheaf_of_phases()
         assert_close(conv.laplacian(x, Graph(ARCS, N)).to_dense(), want, **EXACT)
 
 
-def test_a_phase_at_every_node_conjugates_it() -> None:
-    """Gauge: with maps given, e^{ia_u} at the nodes and e^{i(a_u - a_v)} on the edges are one."""
-    conv = layer(maps="identity", normalization="augmented", q=0.25)
-    x = randn(4, 2 * D, H)
-    # Around a directed path phases can be undone: it has the spectrum of the undirected one.
-    one_way, both = path(4)[:, :3], path(4)
-    turned = as_complex(conv.laplacian(x, Graph(one_way, 4)).to_dense(), 4)
-    plain = as_complex(conv.laplacian(x, Graph(both, 4)).to_dense(), 4)
-    angle = 0.5 * math.pi * torch.arange(4).double().repeat_interleave(D)
-    gauge = torch.polar(torch.ones(4 * D).double(), angle)
-    assert_close(gauge[:, None] * turned * gauge.conj()[None], plain, **EXACT)
-    # Around a directed triangle they cannot.
+@EACH_LAYER
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_phase_at_every_node_conjugates_it(settings, seed: int) -> None:
+    """Gauge: e^{ia_u} at the nodes and e^{i(a_u - a_v)} on the edges are one, whatever the maps."""
+    conv = layer(seed, **settings)
+    arcs = torch.randint(0, N, (2, 16), generator=generator(seed))
+    low, high = arcs.min(0).values, arcs.max(0).values
+    _, first = torch.unique(low * N + high, return_inverse=True)
+    kept = [e for e in range(16) if low[e] != high[e] and first[e] not in first[:e]]
+    arcs = arcs[:, kept]  # either way, no pair both ways
+    assert arcs.shape[1] >= N  # not a forest, whose phases can all be undone
+    x = randn(N, 2 * conv.total_dim, H, seed=seed)
+    angles = 2 * math.pi * torch.rand(N, generator=generator(seed + 9), dtype=torch.float64)
+    gauge = torch.polar(torch.ones(N).double(), angles).repeat_interleave(conv.total_dim)
+    operator = as_complex(conv.laplacian(x, Graph(arcs, N)).to_dense(), N)
+    turned = delta(conv, x, N, arcs, angles=angles).reshape(operator.shape)
+    assert_close(gauge[:, None] * operator * gauge.conj()[None], turned, **EXACT)
+    assert_close(torch.linalg.eigvalsh(turned), torch.linalg.eigvalsh(operator), **EXACT)
+
+
+@pytest.mark.parametrize("maps", ["identity", "diagonal", "orthogonal", "general"])
+@pytest.mark.parametrize("q", [0.05, 0.25, 0.4])
+def test_phases_of_arcs_that_all_rise_can_be_undone(maps: str, q: float) -> None:
+    """Nodes have heights, an arc rises by one: with -2πq · height at a node there is no phase."""
+    heights = torch.tensor([0, 1, 1, 2, 2, 3, 0])
+    rises = heights[None] == heights[:, None] + 1
+    arcs = rises.nonzero().T  # with many cycles
+    convs = [layer(3, maps=maps, q=turn) for turn in (q, 0.0)]
+    x = randn(N, 2 * convs[0].total_dim, H)
+    turned, plain = (as_complex(c.laplacian(x, Graph(arcs, N)).to_dense(), N) for c in convs)
+    angles = (-2 * math.pi * q * heights.double()).repeat_interleave(convs[0].total_dim)
+    gauge = torch.polar(torch.ones_like(angles), angles)
+    assert plain.imag.abs().max() == 0
+    assert turned.imag.abs().max() > 0.01
+    assert_close(turned, gauge[:, None] * plain * gauge.conj()[None], **EXACT)
+    # Around a directed triangle they cannot: it has no section.
     ring = torch.tensor([[0, 1, 2], [1, 2, 0]])
+    conv = layer(maps="identity", q=q)
     values = torch.linalg.eigvalsh(as_complex(conv.laplacian(x[:3], Graph(ring, 3)).to_dense(), 3))
-    assert values.min() > 0.05
+    assert values.min() > 0.01
 
 
 def test_a_learned_q_stays_between_its_bounds() -> None:
