@@ -14,6 +14,7 @@ from train.small import graph_dataset, node_dataset, recipe, with_edge_features
 
 from coopsheaf.data.dataset import NodeDataset
 from coopsheaf.models.registry import make_settings
+from coopsheaf.sheaves.connections import connection_maps
 from coopsheaf.sheaves.kernels import KERNELS, use_kernel
 from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.recipe import Recipe
@@ -72,6 +73,22 @@ def test_every_network_is_trained_as_it_is_alone(name: str) -> None:
         assert first.result.history != second.result.history
         return
     compare(jobs, dataset, **EXACT)
+
+
+def test_what_is_found_of_a_graph_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection of local PCA takes longer than an epoch, and does not depend on the run."""
+    found = []
+
+    def counted(*args: Any, **options: Any) -> Any:
+        found.append(1)
+        return connection_maps(*args, **options)
+
+    monkeypatch.setattr("coopsheaf.zoo.conn.network.connection_maps", counted)
+    model = make_settings("conn-nsd", hidden_channels=4, stalk_dim=2)
+    base = Recipe("conn-nsd", model, train=TrainConfig(epochs=2))
+    dataset = both_ways(node_dataset())
+    run_together([Job(base, 0), Job(base, 1)], dataset)
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("kernel", sorted({"factored", "native"} & set(KERNELS)))

@@ -156,8 +156,14 @@ def run_together(
 
 
 def members_of(jobs: Sequence[Job], dataset: NodeDataset) -> list[Member]:
-    """The runs before their first step, each with the network that it would have alone."""
-    return [_member(job, dataset) for job in jobs]
+    """The runs before their first step, each with the network that it would have alone.
+
+    They have one graph: what networks derive from it, such as a connection, is found once.
+    """
+    members = [_member(job, dataset) for job in jobs]
+    for member in members[1:]:
+        member.feed.graph = members[0].feed.graph
+    return members
 
 
 def _member(job: Job, dataset: NodeDataset) -> Member:
