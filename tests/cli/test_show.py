@@ -45,6 +45,29 @@ def test_plain_lines_elsewhere(capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert lines[0] == "split 3: epoch 2/40  loss 0.5000  val 0.7500  best 0.8000 @ 7  3 s left"
 
 
+def test_what_is_counted_has_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    with show.counting("columns") as tell:
+        tell(40, 1703)
+    assert "columns" in screen.getvalue()
+    assert "40/1703" in screen.getvalue()
+
+
+def test_what_is_counted_has_plain_lines_elsewhere(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(show.time, "monotonic", lambda: now[0])
+    with show.counting("columns") as tell:
+        for done in range(1, 1704):
+            now[0] += 1 / 64
+            tell(done, 1703)
+    lines = capsys.readouterr().err.splitlines()  # the first after two seconds, then every ten
+    assert lines == [f"columns: {done} of 1,703" for done in ("128", "768", "1,408")]
+
+
 def test_tables_show_text_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     show.table(["name", "nodes"], [["[red]x[/red]", "1,234"], ["b", "7"]], "title")
     out = capsys.readouterr().out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from coopsheaf.analysis.columns import Columns
 from coopsheaf.analysis.explain_run import find_node
 from coopsheaf.analysis.importance import WHERE, ColumnImportance, column_importance
 from coopsheaf.checks import check_int
@@ -39,10 +38,15 @@ def explain(command: args.Explain) -> int:
     assert isinstance(dataset, NodeDataset)
     importance = None
     if command.importance is not None:
-        line = f"shuffling {len(Columns.of_run(run)):,} columns {command.repeats} times each ..."
-        with show.notice(line):
+        times = f"{command.repeats} times each" if command.repeats > 1 else "once each"
+        with show.counting(f"columns shuffled, {times}") as report:
             importance = column_importance(
-                run, dataset, split, part=command.importance, repeats=command.repeats
+                run,
+                dataset,
+                split,
+                part=command.importance,
+                repeats=command.repeats,
+                report=report,
             )
     page = explore(
         run,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from coopsheaf.checks import did_you_mean
+from coopsheaf.data.catalogue import DATASETS
 from coopsheaf.models.registry import MODELS
 from coopsheaf.train.recipe import find_settings
 
@@ -26,6 +28,18 @@ def settings_meant(words: Sequence[str]) -> Iterator[str]:
         if paths:
             how = " or ".join(f"--set {path}={value}" for path in paths)
             yield f"coopsheaf: {name} is a setting: {how}"
+
+
+def check_alone(dataset: str) -> None:
+    """Refuse ``MODEL/DATASET``, which ``bench`` takes, where a dataset has a model beside it."""
+    model, slash, name = dataset.partition("/")
+    if not slash or model not in MODELS:
+        return
+    if name in DATASETS:
+        hint = f"say `coopsheaf train {name} --model {model}`"
+    else:
+        hint = f"there is no dataset {name!r}{did_you_mean(name, DATASETS)}"
+    raise ValueError(f"the dataset must be a name alone; got {dataset!r}: {hint}")
 
 
 def _model(words: Sequence[str]) -> str:

@@ -91,6 +91,31 @@ def progress(label: str) -> Iterator[Callable[[EpochReport], None]]:
         yield report
 
 
+@contextmanager
+def counting(label: str) -> Iterator[Callable[[int, int], None]]:
+    """The same for what is counted: a function to be told how many are done, and of how many."""
+    if not sys.stderr.isatty() or find_launch().size > 1:
+        yield _plain_counts(label)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _plain_counts(label: str) -> Callable[[int, int], None]:
+    last = [time.monotonic() - 8.0]  # the first line after two seconds
+
+    def report(done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - last[0] >= 10.0 and done < total:
+            last[0] = now
+            note(f"{label}: {done:,} of {total:,}")
+
+    return report
+
+
 def _plain(label: str) -> Callable[[EpochReport], None]:
     last = [time.monotonic() - 8.0]  # the first line after two seconds
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from coopsheaf.cli import args, show
+from coopsheaf.cli.hints import check_alone
 from coopsheaf.cli.limits import check_threads
 from coopsheaf.cli.own import has_own, read_own
 from coopsheaf.cli.passed_over import say_passed_over
@@ -43,6 +44,7 @@ def train(command: args.Train) -> int:
         command = replace(command, dataset=f"{PREFIX}{folder}")
     tables = command.tables
     own = has_own(tables, command.dataset)
+    check_alone(command.dataset or "")
     recipe = choose_recipe(command, own)
     extra: dict[str, Any] = {}
     dataset: AnyDataset
