@@ -15,26 +15,34 @@ from coopsheaf.models.kinship import sheaf_systems
 from coopsheaf.models.registry import MODELS
 from coopsheaf.sweep.space import choose, load_space
 from coopsheaf.train.recipe import default_recipe
+from coopsheaf.train.recipes import load_recipe
 from coopsheaf.train.records import find_records
 
 NAMES = [name for name in sheaf_systems() if name != "csnn"]  # which all other tests are about
 EACH = pytest.mark.parametrize("name", NAMES)
 FEW = {"polynsd": {"num_hops": 2}, "bunn": {"num_bundles": 2}}
+QUICK = ("dsnn", "polynsd")  # of searches; all of them take half a minute
 UNDIRECTED = [name for name in NAMES if not MODELS[name].directed]
+
+
+def write_graph(name: str, num_splits: int = 1) -> tuple[list[str], dict[str, int]]:
+    """A small graph as a network wants it; few settings as words and by name."""
+    way = "stored" if MODELS[name].directed else "undirected"
+    data = directed_communities(40, 80, num_splits=num_splits).process(Processing(direction=way))
+    write_pack(data, "graph")
+    settings = {"hidden_channels": 4} | FEW.get(name, {})
+    if name.startswith("conn"):  # frames have no more dimensions than there are features
+        settings["stalk_dim"] = data.num_features
+    words = [("--set", f"model.{key}={value}") for key, value in settings.items()]
+    return [word for pair in words for word in pair], settings
 
 
 @EACH
 def test_it_trains_predicts_is_explained_and_recorded(program: Program, name: str) -> None:
     """On stored directions where they count, both ways where they must not be seen."""
-    way = "stored" if MODELS[name].directed else "undirected"
-    data = directed_communities(40, 80, num_splits=1).process(Processing(direction=way))
-    write_pack(data, "graph")
-    settings = {"hidden_channels": 4} | FEW.get(name, {})
-    if name.startswith("conn"):  # frames have no more dimensions than there are features
-        settings["stalk_dim"] = data.num_features
-    few = [f"model.{key}={value}" for key, value in settings.items()]
-    given = [word for setting in (*few, "train.epochs=2") for word in ("--set", setting)]
-    program.ok("train", "pack:graph", "--model", name, *given, "--out", "run")
+    given, settings = write_graph(name)
+    few = (*given, "--set", "train.epochs=2")
+    program.ok("train", "pack:graph", "--model", name, *few, "--out", "run")
     program.ok("predict", "run", "--output", "predictions.csv")
     assert len(Path("predictions.csv").read_text("utf-8").splitlines()) == 41
     program.ok("explain", "run")
@@ -48,13 +56,32 @@ def test_it_trains_predicts_is_explained_and_recorded(program: Program, name: st
 
 
 @EACH
-def test_it_is_searched(tmp_path: Path, name: str) -> None:
+def test_its_settings_are_those_of_a_space(tmp_path: Path, name: str) -> None:
     space = tmp_path / "space.toml"
     space.write_text(SPACE)
     base = default_recipe(name, "texas")
     found = load_space(base, space)
     point, _ = choose(base, found, lambda setting, choices: choices.values[-1])
     assert (point.train.lr, point.model.hidden_channels) == (0.2, 8)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.thorough) for n in NAMES]
+)
+def test_it_is_searched(program: Program, name: str) -> None:
+    """One trial on two splits; what is found is a recipe that trains."""
+    pytest.importorskip("optuna")
+    given, settings = write_graph(name, num_splits=2)
+    Path("space.toml").write_text("[train]\nlr = [0.1, 0.2]\n")
+    words = ("--model", name, "--space", "space.toml", "--trials", 1, "--splits", "0,1")
+    few = ("--epochs", 2, "--threads", 1, *given)
+    assert "trial 0: " in program.ok("sweep", "pack:graph", *words, *few)
+    [file] = Path("sweeps").glob("*/best.toml")
+    found = load_recipe(str(file))
+    assert found.model_name == name
+    assert found.train.lr in (0.1, 0.2)
+    assert all(getattr(found.model, key) == value for key, value in settings.items())
+    program.ok("train", "pack:graph", "--recipe", file, "--set", "train.epochs=1", "--out", "run")
 
 
 @EACH
