@@ -202,8 +202,7 @@ def _labelled(
     run: Run, dataset: NodeDataset | GraphDataset, mask: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Outputs, targets, and which of them are known and wanted."""
-    graphs = isinstance(dataset, GraphDataset)
-    y = torch.cat([graph.y for graph in dataset.graphs]) if graphs else dataset.y  # type: ignore[union-attr]
+    y = dataset.stack("y") if isinstance(dataset, GraphDataset) else dataset.y
     known = y >= 0 if not y.is_floating_point() else ~y.isnan()
     known = known if known.dim() == 1 else known.any(1)
     if mask is not None:

@@ -19,6 +19,7 @@ from coopsheaf.data.processing import SELF_LOOPS as SELF_LOOPS
 from coopsheaf.data.processing import Processing as Processing
 from coopsheaf.data.processing import process_edges as process_edges
 from coopsheaf.data.processing import process_features
+from coopsheaf.data.stored_graphs import StoredGraphs
 from coopsheaf.notebook import dataset_html
 from coopsheaf.tensor_checks import check_finite, check_shape
 
@@ -241,7 +242,7 @@ class GraphDataset:
     """
 
     name: str
-    graphs: list[Data]
+    graphs: Sequence[Data]
     train: Tensor
     val: Tensor
     test: Tensor
@@ -256,6 +257,11 @@ class GraphDataset:
     def __post_init__(self) -> None:
         check_choice("task", self.task, TASKS)
         check_choice("metric", self.metric, METRICS)
+        if isinstance(self.graphs, StoredGraphs) and self.graphs.untouched:  # all are alike
+            attr = self.graphs.whole("edge_attr")
+            if attr is not None and attr.is_floating_point():
+                _check_edge_attr("edge_attr", attr, sum(self.graphs.edges))
+            return
         for number, graph in enumerate(self.graphs):
             attr = _edge_features(graph)
             found = 0 if attr is None else attr.shape[-1]
@@ -279,18 +285,23 @@ class GraphDataset:
 
     @property
     def num_features(self) -> int:
-        return self.graphs[0].x.shape[1]
+        graph = self._first()
+        if graph is None:
+            raise IndexError(f"{self.name} has no graphs")
+        return int(graph.x.shape[1])
 
     @property
     def edge_channels(self) -> int:
         """Number of features of an edge; 0 if edges have none."""
-        attr = _edge_features(self.graphs[0]) if self.graphs else None
+        graph = self._first()
+        attr = None if graph is None else _edge_features(graph)
         return 0 if attr is None else attr.shape[-1]
 
     @property
     def pe_channels(self) -> int:
         """Number of numbers that say where a node is; 0 if nothing does."""
-        return _pe_width(self.graphs[0]) if self.graphs else 0
+        graph = self._first()
+        return 0 if graph is None else _pe_width(graph)
 
     @property
     def edge_names(self) -> tuple[str, ...]:
@@ -302,11 +313,33 @@ class GraphDataset:
         """Number of outputs that a model of this task has."""
         if self.task == "multiclass":
             return len(self.class_names)
-        return self.graphs[0].y.shape[-1]
+        graph = self._first()
+        if graph is None:
+            raise IndexError(f"{self.name} has no graphs")
+        return int(graph.y.shape[-1])
 
     @property
     def num_splits(self) -> int:
         return 1
+
+    def stack(self, name: str) -> Tensor:
+        """What all graphs have under one name, one after the other; ``edge_index`` side by side."""
+        found = self.graphs.whole(name) if isinstance(self.graphs, StoredGraphs) else None
+        if found is not None:
+            return found.T.contiguous() if name == "edge_index" else found
+        return torch.cat([graph[name] for graph in self.graphs], dim=int(name == "edge_index"))
+
+    def counts(self) -> tuple[list[int], list[int]]:
+        """How many nodes and how many edges each graph has."""
+        if isinstance(self.graphs, StoredGraphs):
+            return self.graphs.nodes, self.graphs.edges
+        nodes, edges = [len(g.x) for g in self.graphs], [g.edge_index.shape[1] for g in self.graphs]
+        return nodes, edges
+
+    def _first(self) -> Data | None:
+        if isinstance(self.graphs, StoredGraphs):
+            return self.graphs.first()
+        return self.graphs[0] if self.graphs else None
 
 
 def _edge_features(graph: Data) -> Tensor | None:

@@ -13,21 +13,21 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from coopsheaf.data.errors import DataError
 from coopsheaf.data.files import cache_dir, one_line
 from coopsheaf.data.pack_files import map_array, write_tensor
 from coopsheaf.data.progress import say
+from coopsheaf.data.stored_graphs import StoredGraphs
 from coopsheaf.data.tensors import GraphTensors
 from coopsheaf.files import draft_folder, sweep_drafts, write_json
 from coopsheaf.schema import each, find_fault, keys, many, read_json, text, whole
 
 FORMAT, VERSION = "coopsheaf-graphs", 1
 LARGEST_META = 1 << 20  # bytes
-_OF_NODES, _OF_EDGES = ("x",), ("edge_index", "edge_attr")
+_COLUMNS = ("x", "edge_index", "edge_attr", "y")
 _PARTS = ("train", "val", "test")
-_FILES = ("nodes", "edges", *_OF_NODES, *_OF_EDGES, "y", *_PARTS)
+_FILES = ("nodes", "edges", *_COLUMNS, *_PARTS)
 _OF_ENCODINGS = ("pe",)
 _FILE = {"sha256": text, "bytes": whole(), "shape": many(whole(), most=3), "dtype": text}
 _META = {"format": text, "version": whole(), "key": text, "files": each(keys(_FILE))}
@@ -45,8 +45,8 @@ def remember_graphs(key: str, make: Callable[[], GraphTensors]) -> GraphTensors:
     return _remember(key, make, read_graphs, write_graphs)
 
 
-def remember_encodings(key: str, nodes: Sequence[int], make: Callable[[], Tensor]) -> list[Tensor]:
-    """Numbers of the nodes of many graphs out of the user's cache, ``(n, k)`` of each graph.
+def remember_encodings(key: str, nodes: Sequence[int], make: Callable[[], Tensor]) -> Tensor:
+    """Numbers of the nodes of many graphs out of the user's cache, ``(all nodes, k)``.
 
     Args:
         key: names what they are made of and how, as above.
@@ -63,7 +63,7 @@ def remember_encodings(key: str, nodes: Sequence[int], make: Callable[[], Tensor
     def write(folder: Path, key: str, pe: Tensor) -> None:
         _write_arrays(folder, key, {"pe": pe})
 
-    return list(torch.split(_remember(key, make, read, write), list(nodes)))
+    return _remember(key, make, read, write)
 
 
 def _remember(
@@ -127,29 +127,19 @@ def read_graphs(folder: Path, key: str) -> GraphTensors:
 
 def _read_arrays(folder: Path, key: str, names: tuple[str, ...]) -> dict[str, Tensor]:
     return {
-        name: _wide(map_array(folder / f"{name}.npy", entry))
+        name: map_array(folder / f"{name}.npy", entry)
         for name, entry in _entries(folder, key, names)
     }
 
 
 def _assemble(arrays: dict[str, Tensor]) -> GraphTensors:
-    nodes, edges = (arrays[name].tolist() for name in ("nodes", "edges"))
-    columns = [
-        *(torch.split(arrays[name], nodes) for name in _OF_NODES),
-        *(torch.split(arrays[name], edges) for name in _OF_EDGES),
-        torch.split(arrays["y"], 1),
-    ]
-    count = len(nodes)
-    if any(len(column) != count for column in columns):
-        raise ValueError("its arrays are of different numbers of graphs")
-    _check(arrays["edge_index"], torch.repeat_interleave(arrays["nodes"], arrays["edges"])[:, None])
-    for name in _PARTS:
-        _check(arrays[name], count)
-    graphs = [
-        Data(x=x, edge_index=ends.T.contiguous(), edge_attr=attr, y=y)
-        for x, ends, attr, y in zip(*columns, strict=True)
-    ]
-    return GraphTensors(graphs, *(arrays[name] for name in _PARTS))
+    """Codes stay as narrow as they are kept; a graph widens its own when it is made."""
+    nodes, edges, *parts = (arrays[name].long() for name in ("nodes", "edges", *_PARTS))
+    graphs = StoredGraphs(nodes, edges, {name: arrays[name] for name in _COLUMNS})
+    _check(arrays["edge_index"], torch.repeat_interleave(nodes, edges)[:, None])
+    for part in parts:
+        _check(part, len(graphs))
+    return GraphTensors(graphs, *parts)
 
 
 def _check(indices: Tensor, limit: Tensor | int) -> None:
@@ -187,7 +177,3 @@ def _narrow(array: Tensor) -> Tensor:
         if info.min <= low and high <= info.max:
             return array.to(dtype)
     return array
-
-
-def _wide(array: Tensor) -> Tensor:
-    return array if array.is_floating_point() else array.to(torch.int64)

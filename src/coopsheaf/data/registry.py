@@ -22,6 +22,7 @@ from coopsheaf.data.geom_gcn import read_relations
 from coopsheaf.data.graph_store import remember_encodings, remember_graphs
 from coopsheaf.data.pack import PREFIX, pack_processing, read_pack
 from coopsheaf.data.peptides import bond_features
+from coopsheaf.data.stored_graphs import StoredGraphs
 from coopsheaf.data.tensors import GraphTensors, NodeTensors
 
 __all__ = [
@@ -168,27 +169,28 @@ def load(
         **edges,
     }
     if isinstance(parts, GraphTensors):
-        _describe_graphs(parts.graphs, processing, name, about["checksum"])
+        graphs = _describe_graphs(parts.graphs, processing, name, about["checksum"])
+        parts = parts._replace(graphs=graphs)
         return GraphDataset(**parts._asdict(), **about, processing=processing)
     return NodeDataset(**parts._asdict(), **about).process(processing)
 
 
 def _describe_graphs(
-    graphs: Sequence[Data], processing: Processing, name: str, checksum: str
-) -> None:
-    """Give graphs that were just read what else networks shall know of their nodes and edges."""
-    if processing.bonds is not None:
-        counts = [graph.edge_attr.shape[0] for graph in graphs]
-        every = bond_features(torch.cat([graph.edge_attr for graph in graphs]), processing.bonds)
-        for graph, attr in zip(graphs, every.split(counts), strict=True):
-            graph.edge_attr = attr
+    given: Sequence[Data], processing: Processing, name: str, checksum: str
+) -> StoredGraphs:
+    """Graphs that were just read, with what else networks shall know of their nodes and edges."""
+    graphs = StoredGraphs.of(given)
+    codes = graphs.whole("edge_attr")
+    assert codes is not None, "nobody has seen them yet"
     if processing.pe is not None:
-        kind, sizes = processing.pe, [graph.x.shape[0] for graph in graphs]
+        kind = processing.pe
         places = remember_encodings(
-            f"{name}-{checksum[:16]}-{kind}", sizes, lambda: encode_graphs(graphs, kind, name)
+            f"{name}-{checksum[:16]}-{kind}", graphs.nodes, lambda: encode_graphs(given, kind, name)
         )
-        for graph, pe in zip(graphs, places, strict=True):
-            graph.pe = pe
+        graphs.put("pe", places)
+    if processing.bonds is not None:
+        graphs.put("edge_attr", bond_features(codes, processing.bonds))
+    return graphs
 
 
 def _read(info: DatasetInfo, paths: Sequence[Path]) -> NodeTensors | GraphTensors:
@@ -246,7 +248,7 @@ def statistics(dataset: NodeDataset | GraphDataset) -> dict[str, Any]:
 def _graph_statistics(dataset: GraphDataset) -> dict[str, Any]:
     counts = None
     if dataset.task == "multilabel":
-        labels = torch.cat([graph.y for graph in dataset.graphs])
+        labels = dataset.stack("y")
         counts = tuple(int(count) for count in (labels == 1).sum(0))
     edges = [graph.edge_index for graph in dataset.graphs]
     loops = sum(int((index[0] == index[1]).sum()) for index in edges)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ class NodeTensors(NamedTuple):
 class GraphTensors(NamedTuple):
     """Many graphs as stored, and the positions of those of each part."""
 
-    graphs: list[Data]
+    graphs: Sequence[Data]
     train: Tensor  # (graphs in training,) int64
     val: Tensor
     test: Tensor

@@ -33,8 +33,8 @@ def part_targets(dataset: AnyDataset, part: str, split: int) -> Tensor:
         links = getattr(dataset, part).shape[1]
         others = 1 if part == "train" else getattr(dataset, f"{part}_negatives").shape[1]
         return torch.eye(1, 1 + others).expand(links, -1)
-    targets = [dataset.graphs[int(i)].y for i in getattr(dataset, part)]
-    return torch.cat(targets) if targets else torch.empty(0)
+    chosen: Tensor = getattr(dataset, part)
+    return dataset.stack("y")[chosen] if chosen.numel() else torch.empty(0)
 
 
 def check_splits(config: TrainConfig, dataset: AnyDataset, splits: Iterable[int]) -> None:

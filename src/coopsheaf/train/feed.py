@@ -115,14 +115,14 @@ class Stacked(NamedTuple):
 
 def stack_graphs(dataset: GraphDataset, dtype: torch.dtype) -> Stacked:
     """What batches of graphs are cut out of."""
-    graphs = dataset.graphs
+    nodes, edges = dataset.counts()
 
     def stack(name: str) -> Tensor:
-        parts = torch.cat([graph[name] for graph in graphs])
+        parts = dataset.stack(name)
         return parts if name == "y" and not parts.is_floating_point() else parts.to(dtype)
 
     return Stacked(
-        ManyGraphs([graph.edge_index for graph in graphs], [len(graph.x) for graph in graphs]),
+        ManyGraphs(dataset.stack("edge_index").split(edges, dim=1), nodes),
         stack("x"),
         stack("y"),
         stack("edge_attr") if dataset.edge_channels else None,
@@ -187,7 +187,7 @@ class GraphFeed:
         return None
 
     def train_targets(self) -> Tensor:
-        return torch.cat([self.dataset.graphs[int(i)].y for i in self.dataset.train])
+        return self.dataset.stack("y")[self.dataset.train]
 
     def step(self, model: nn.Module, index: Tensor) -> tuple[Tensor, Tensor]:
         """Logits and targets of some graphs."""
