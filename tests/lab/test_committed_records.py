@@ -24,6 +24,7 @@ FILES = [
     *sorted((RESULTS / "defaults").glob("*.jsonl")),
     *sorted((RESULTS / "investigations").glob("*.jsonl")),
     *sorted((RESULTS / "long-range").glob("*.jsonl")),
+    *sorted((RESULTS / "peptides").glob("*.jsonl")),
     *sorted((RESULTS / "sweeps").rglob("*.jsonl")),
 ]
 
