@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 
 import pytest
 import torch
-from graphs import graphs, path, randn, random_flat, random_orthogonal, random_sheaf
+from graphs import generator, graphs, path, randn, random_flat, random_orthogonal, random_sheaf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import EXACT
@@ -22,8 +23,8 @@ from coopsheaf import (
     sheaf_laplacian,
     spectrum,
 )
-from coopsheaf.sheaves import cohomology
-from coopsheaf.sheaves.operator import Identity
+from coopsheaf.sheaves import cohomology, numerical_radius, paper_diffusion
+from coopsheaf.sheaves.operator import BlockDiagonal, Identity
 
 
 def test_the_spectrum_of_a_cycle_is_known() -> None:
@@ -118,3 +119,86 @@ def test_cohomology_counts() -> None:
     assert_close(delta.T.mv(found.obstructions), torch.zeros(4, 2, 4).double(), **EXACT)
     gram = found.obstructions.flatten(0, 1).T @ found.obstructions.flatten(0, 1)
     assert_close(gram, torch.eye(4).double(), **EXACT)
+
+
+# ---- numerical radius
+
+
+def radius_of(matrix: torch.Tensor, angles: int = 2000) -> float:
+    """From very many directions, without a bound: from below, to 1e-6."""
+    reach = 0.0
+    for k in range(angles):
+        turned = matrix * cmath.exp(1j * math.pi * k / angles)
+        values = torch.linalg.eigvalsh((turned + turned.mH) / 2)
+        reach = max(reach, float(values[-1]), -float(values[0]))
+    return reach
+
+
+def shift(n: int) -> BlockDiagonal:
+    """One on the second diagonal: no eigenvalue but 0."""
+    return BlockDiagonal(torch.diag(torch.ones(n - 1).double(), 1)[None])
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_the_numerical_radius_of_a_shift_is_known(n: int) -> None:
+    want = math.cos(math.pi / (n + 1))
+    for angles in (4, 16, 100):
+        found = numerical_radius(shift(n), angles=angles)
+        assert want * (1 - 1e-12) <= found <= want / math.cos(math.pi / (2 * angles)) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_numerical_radius_bounds_products_and_powers(seed: int) -> None:
+    edges = torch.randint(0, 9, (2, 20), generator=generator(seed))
+    flat = random_flat(Graph(edges, 9), 2, seed=seed)
+    paper = paper_diffusion(flat.graph, flat.source, flat.target)
+    for operator in (out_laplacian(flat), paper):
+        matrix = operator.to_dense()
+        found, want = numerical_radius(operator), radius_of(matrix.to(torch.complex128))
+        assert want <= found * (1 + 1e-9) <= want * 1.006
+        norm = float(torch.linalg.matrix_norm(matrix, ord=2))
+        assert norm / 2 <= found <= 1.005 * norm
+        x = torch.complex(randn(18, 50), randn(18, 50, seed=1))
+        heights = ((x.conj() * (matrix.to(x) @ x)).sum(0) / x.abs().square().sum(0)).abs()
+        assert heights.max() <= found
+        power = matrix
+        for k in range(2, 7):
+            power = power @ matrix
+            assert radius_of(power.to(torch.complex128), 200) <= found**k
+            assert torch.linalg.matrix_norm(power, ord=2) <= 2 * found**k
+
+
+def test_the_numerical_radius_of_a_normal_operator_is_its_norm() -> None:
+    laplacian = sheaf_laplacian(random_sheaf(Graph(path(6)), 2))
+    for operator in (laplacian, laplacian * -1.0):
+        largest = float(spectrum(operator).abs().max())
+        assert numerical_radius(operator) == pytest.approx(largest, rel=1e-12)
+    turn = torch.tensor([[0.0, -3.0], [3.0, 0.0]]).double()  # eigenvalues ±3i
+    for angles in (5, 16):  # none of five looks along the imaginary axis: what is added makes it up
+        assert numerical_radius(BlockDiagonal(turn[None]), angles=angles) >= 3 * (1 - 1e-12)
+    assert numerical_radius(BlockDiagonal(turn[None]), angles=5) == pytest.approx(3)
+    assert numerical_radius(BlockDiagonal(torch.ones(0).double(), 1)) == 0.0
+
+
+def test_the_numerical_radius_of_a_large_operator_needs_products_alone(monkeypatch) -> None:
+    edges = torch.randint(0, 20, (2, 60), generator=generator(0))
+    operators = (
+        out_laplacian(random_flat(Graph(edges, 20), 2)),
+        sheaf_laplacian(random_sheaf(Graph(edges, 20), 2)),
+    )
+    dense = [numerical_radius(operator, angles=6) for operator in operators]
+    monkeypatch.setattr("coopsheaf.sheaves.spectral.QUICK_SIZE", 0)
+    monkeypatch.setattr(type(operators[0]), "to_dense", None)
+    for operator, want in zip(operators, dense, strict=True):
+        found = numerical_radius(operator, angles=6, tolerance=1e-6)
+        assert want <= found * (1 + 1e-9) <= want * (1 + 1e-5)
+
+
+def test_the_numerical_radius_refuses_what_has_none() -> None:
+    delta = coboundary(random_sheaf(Graph(path(3)), 2))
+    with pytest.raises(ValueError, match="`operator` must end where it begins"):
+        numerical_radius(delta)
+    with pytest.raises(ValueError, match="`angles` must be"):
+        numerical_radius(shift(2), angles=0)
+    with pytest.raises(ValueError, match="`tolerance` must be positive; got 0"):
+        numerical_radius(shift(2), tolerance=0)

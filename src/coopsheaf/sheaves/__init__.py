@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from coopsheaf.sheaves.spectral import cohomology as cohomology
     from coopsheaf.sheaves.spectral import dirichlet_energy as dirichlet_energy
     from coopsheaf.sheaves.spectral import harmonic_space as harmonic_space
+    from coopsheaf.sheaves.spectral import numerical_radius as numerical_radius
     from coopsheaf.sheaves.spectral import spectrum as spectrum
     from coopsheaf.sheaves.waves import Wave as Wave
     from coopsheaf.sheaves.waves import needed_damping as needed_damping

@@ -4,8 +4,12 @@ Products alone are needed, K of them for a polynomial of degree K, which reaches
 the operator does. Nothing here needs the operator to be symmetric, but what a polynomial does to
 features is only read off its values on the spectrum where it is: Chebyshev polynomials stay
 within [-1, 1] on an interval, and an operator that is not normal is not held there by its
-eigenvalues. For those :func:`norm_bound` bounds the operator itself, and with it its numerical
-radius: with b at least that, :math:`\|A / b\| \le 1`, and powers do not grow.
+eigenvalues. For those :func:`norm_bound` bounds the operator itself, from one pass over the edges:
+with b at least that, :math:`\|A / b\| \le 1`, and powers do not grow. The numerical radius w, which
+:func:`~coopsheaf.sheaves.numerical_radius` bounds at the price of a few eigenvalue problems, is
+smaller by up to one half where the operator is not normal, and :math:`\|A^k\| \le 2 w^k`: powers
+of A / w stay below 2 however many there are. Both hold; for a few powers of an operator that is
+nearly normal the norm is as good, and only the norm is cheap enough for every step of a training.
 """
 
 from __future__ import annotations
