@@ -104,6 +104,18 @@ def test_every_model_has_a_profile(name: str) -> None:
     assert float(profile.squared_norm[-1]) == pytest.approx(float(last.square().sum()))
 
 
+@pytest.mark.parametrize(
+    "option", [{"step": "wave"}, {"semantics": "messages"}, {"block": "prenorm"}]
+)
+def test_options_of_csnn_have_the_profile_of_their_layers(option: dict[str, str]) -> None:
+    model, x = csnn(**option), randn(N, F_IN)
+    profile = energy_by_layer(model, x, EDGES)
+    features = layer_features(model, x, EDGES)
+    assert len(features) == model.num_layers + 1
+    for energy, layer in zip(profile.energy, features, strict=True):
+        assert float(energy) == pytest.approx(plain_energy(layer.detach(), EDGES, "augmented"))
+
+
 def test_several_models() -> None:
     models = {"a": csnn(), "b": csnn(num_layers=3)}
     profiles = compare_energy(models, randn(N, F_IN), EDGES, normalization=None)

@@ -300,6 +300,21 @@ def test_help(program: Program) -> None:
     assert "coopsheaf sweep texas --trials 40 --workers 2" in out
 
 
+@needs_real_data
+def test_splits_of_a_trial_in_one_pass(program: Program, space: Path) -> None:
+    words = (*TEXAS, "--trials", 2, "--workers", 1, "--epochs", 2, "--together")
+    out = program.ok(*words, "--splits", "0-2")
+    assert "2 of 2 trials (0 pruned)" in out
+    found = find_records(FOLDER / "records")
+    assert [record.together for record in found] == [3] * 6
+    assert sorted(record.split for record in found) == [0, 0, 1, 1, 2, 2]
+    rows = open_sweep(FOLDER).queue.rows()
+    assert [len(row.vals) for row in rows] == [3, 3]
+    other = ("--set", "train.precision=bf16", "--out", "elsewhere")
+    assert "leave --together out" in program(*words, *other).error
+    assert not Path("elsewhere").exists()
+
+
 # --- what is shown -----------------------------------------------------------------------------
 
 

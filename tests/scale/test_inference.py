@@ -72,6 +72,18 @@ def test_it_is_the_whole_graph(learner, semantics: str, weighted: bool) -> None:
     assert all(module.training for module in model.modules())
 
 
+@pytest.mark.parametrize("semantics", ["paper", "messages"])
+@pytest.mark.parametrize("options", [{"step": "wave", "step_size": 0.5}, {"block": "prenorm"}])
+def test_options_of_csnn_are_the_whole_graph(semantics: str, options: dict[str, object]) -> None:
+    torch.manual_seed(0)
+    model = CSNN(5, 4, 3, 3, semantics=semantics, dropout=0.5, **options).double()
+    for epsilon in model.epsilons:
+        nn.init.normal_(epsilon)
+    x, weight = randn(N, 5), random_weight(GRAPH.num_edges)
+    got = infer(model, x, GRAPH, edge_weight=weight, chunk=16)
+    assert_close(got, whole(model, x, GRAPH, edge_weight=weight), rtol=0, atol=1e-10)
+
+
 @pytest.mark.parametrize("name", ODD_GRAPHS)
 def test_odd_graphs(name: str) -> None:
     n, edges = ODD_GRAPHS[name]

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 from pages.explorer.pages import array, board_dataset, data_of, named_dataset, train
-from train.small import node_dataset
+from train.small import node_dataset, recipe
 
 from coopsheaf.analysis.actions import read_actions
 from coopsheaf.analysis.explain import explain_node
 from coopsheaf.pages.explorer import explore
 from coopsheaf.pages.explorer.content import MOST_CLASSES
-from coopsheaf.train.run import Run
+from coopsheaf.train.run import Run, run_split
 
 BOARD = board_dataset()
 
@@ -296,6 +296,24 @@ def test_weights_and_the_released_direction() -> None:
         conv.semantics = "released"
     turned = data_of(explore(run, data).html)
     assert array(turned["edges"]["source"]).tolist() == data.edge_index[1].tolist()
+
+
+@pytest.mark.parametrize(
+    "option", ["model.semantics=messages", "model.block=prenorm", "model.step=wave"]
+)
+def test_options_of_csnn(option: str) -> None:
+    """Actions, flows and the strongest paths are those of the analysis, in arrows as listed."""
+    data = node_dataset()
+    run = run_split(recipe(epochs=3).set(option), data)[0]
+    page = data_of(explore(run, data, explain=[2]).html)
+    report = read_actions(run.model, data.x, data.edge_index)
+    assert page["actions"]["counts"] == report.counts.tolist()
+    for told, layer in zip(page["actions"]["layers"], report.layers, strict=True):
+        assert np.allclose(array(told["flow"]), layer.flow, rtol=1e-3, atol=1e-7)
+    assert array(page["edges"]["source"]).tolist() == data.edge_index[0].tolist()
+    (shown,) = page["explanations"]
+    assert shown["rows"][0]["diffusion"] is not None
+    assert page["settings"]
 
 
 def test_names_are_text_and_not_long() -> None:
