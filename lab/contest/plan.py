@@ -54,6 +54,7 @@ class Contestant:
         fixed: what is set, as a user types it.
         csnn: whether it is CSNN or one of its options; controls without learned maps or without
             directions are rivals.
+        without: what is drawn of its own settings and its network does not have.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Contestant:
     own: Mapping[str, Values] = field(default_factory=dict)
     fixed: tuple[str, ...] = ()
     csnn: bool = False
+    without: tuple[str, ...] = ()
 
     def settings(self, trial: int) -> tuple[str, ...]:
         """The settings of a trial, as a user types them; the same for every data set."""
@@ -73,6 +75,11 @@ class Contestant:
             del drawn["model.norm"]
         kept = {k: v for k, v in drawn.items() if _section(k) != "model" or _name(k) in has}
         return (*PROTOCOL, *(f"{key}={_spell(value)}" for key, value in kept.items()), *self.fixed)
+
+    @property
+    def choices(self) -> dict[str, Values]:
+        """What it chooses from, of its own settings."""
+        return {key: values for key, values in self.own.items() if key not in self.without}
 
     def recipe(self, trial: int, dataset: str) -> Recipe:
         """The recipe of a trial on a data set."""
@@ -236,7 +243,12 @@ OTHERS = (
 )
 FAMILY = (
     Contestant("conn-nsd", "conn-nsd", {**_STALK, **_ENDS}),
-    Contestant("nlsd", "nlsd", {**_NSD, "model.phi": ("mlp", "bounded-confidence")}),
+    Contestant(
+        "nlsd",
+        "nlsd",
+        {**_NSD, "model.phi": ("mlp", "bounded-confidence")},
+        without=tuple(_ENDS),
+    ),
     Contestant("quiver-nsd", "quiver-nsd", {**_NSD, **_MAPS}),
     Contestant("dsnn", "dsnn", {**_NSD, "model.q": (0.05, 0.15, 0.25)}),
     Contestant("polynsd", "polynsd", {**_NSD, "model.num_hops": (2, 5, 10)}),
@@ -246,7 +258,12 @@ FAMILY = (
     Contestant(
         "onda-directional", "onda-directional", {**_STALK, **_DECAY, "model.num_steps": (2, 4)}
     ),
-    Contestant("sheaf-attention", "sheaf-attention", {**_NSD, "model.residual": (False, True)}),
+    Contestant(
+        "sheaf-attention",
+        "sheaf-attention",
+        {**_NSD, "model.residual": (False, True)},
+        without=tuple(_ENDS),
+    ),
     Contestant("copresheaf", "copresheaf", {"model.maps": ("fc", "spd", "diagonal")}),
     Contestant("jdsnn", "jdsnn", {**_STALK, **_DECAY, "model.map_step": (0.25, 0.5, 1.0)}),
     Contestant("risnn", "risnn", {**_STALK, **_DECAY, **_MAPS}),

@@ -61,7 +61,7 @@ def space_table(league: League) -> str:
     """What each has to choose from beside the shared space."""
     lines = []
     for name, contestant in league.contestants.items():
-        own = "; ".join(f"`{key}`: {_spell(values)}" for key, values in contestant.own.items())
+        own = "; ".join(f"`{key}`: {_spell(values)}" for key, values in contestant.choices.items())
         fixed = ", ".join(f"`{setting}`" for setting in contestant.fixed)
         lines.append((name, f"`{contestant.model}`", own or NOTHING, fixed or NOTHING))
     return markdown_table("contestant | model | its own settings | set", lines, "llll")

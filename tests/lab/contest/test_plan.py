@@ -114,6 +114,15 @@ def test_every_trial_is_a_network_and_another_one(contestant: Contestant) -> Non
         recipe.model.build(4, 2, num_nodes=5)
 
 
+@pytest.mark.parametrize("contestant", CONTESTANTS.values(), ids=lambda one: one.name)
+def test_what_is_said_to_be_chosen_is_chosen(contestant: Contestant) -> None:
+    """A setting that its network does not have is drawn, as for the others, and left out."""
+    said = {line.partition("=")[0] for line in contestant.settings(0)}
+    assert set(contestant.choices) <= said
+    assert not set(contestant.without) & said
+    assert set(contestant.without) <= set(contestant.own)
+
+
 @pytest.mark.parametrize("name", ["csnn", "nsd-general", "dnsd", "csnn-identity"])
 def test_the_width_of_a_sheaf_is_that_of_all_others(name: str) -> None:
     for recipe, draw in zip(recipes(name), shared_draws(), strict=False):

@@ -154,7 +154,11 @@ def test_budgets_and_spaces_are_those_of_the_plan() -> None:
     table = budget_table(LEAGUES["heterophily"])
     assert "| texas | 20 | splits 0-9 | splits 0-9 |" in table
     assert "| cornell5 | those of johns-hopkins55 | – | splits 0-4 |" in table
-    assert "`model.stalk_dim`: 2, 3, 4" in space_table(LEAGUES["sheaves"])
+    table = space_table(LEAGUES["sheaves"])
+    assert "`model.stalk_dim`: 2, 3, 4" in table
+    [row] = [line for line in table.splitlines() if line.startswith("| nlsd ")]
+    assert "`model.phi`" in row
+    assert "add_lp" not in row  # drawn for all of the family, and nothing that it has
     assert "| `train.lr` | 0.003, 0.01, 0.03 |" in shared_table()
 
 
