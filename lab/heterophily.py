@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from coopsheaf.report.rows import Row, newest, summarise
@@ -13,6 +13,7 @@ from coopsheaf.train.records import Record
 from lab.agenda import FRIENDS, GEOM, PENN94
 from lab.cells import count_cell, dataset_cell, gap_cell, legend, paper_cell, score_cell
 from lab.compare import standard_error
+from lab.outcomes import outcome_of
 from lab.published import PAPER, PUBLISHED
 
 TOO_FAR = 2  # standard errors from the print
@@ -98,12 +99,12 @@ def rows_apart(records: Sequence[Record]) -> list[Row]:
 
 
 def apart(records: Sequence[Record]) -> str:
-    """The list of them: those above the print, then those below."""
+    """The list of them, those above the print before those below, and what came of each."""
     rows = rows_apart(records)
     if not rows:
         return "There is no such number.\n"
     rows.sort(key=lambda row: (-(_distance(row) or 0.0), row.model))
-    head = "dataset | model | ours | print | ours − print | runs"
+    head = "dataset | model | ours | print | ours − print | runs | outcome"
     lines = [
         (
             dataset_cell(row),
@@ -112,10 +113,11 @@ def apart(records: Sequence[Record]) -> str:
             paper_cell(row),
             gap_cell(row),
             count_cell(row),
+            escape_markdown(outcome_of(row.model, row.dataset)),
         )
         for row in rows
     ]
-    return markdown_table(head, lines, "llrrrr") + legend(rows)
+    return markdown_table(head, lines, "llrrrrl") + legend(rows)
 
 
 def friends(records: Sequence[Record]) -> str:
@@ -142,24 +144,28 @@ def _friend_cell(row: Row | None) -> str:
 
 
 def tried(records: Sequence[Record], others: Sequence[Record]) -> str:
-    """What was run to find reasons: the recipe with something set otherwise, beside the recipe."""
+    """What was run to find reasons: the recipe with something set otherwise, beside the recipe.
+
+    Where not all splits were run, the recipe's scores are those on the same ones.
+    """
     rows = as_published(records)
-    sources = {r.config_hash: str(r.config.get("recipe", {}).get("source", "")) for r in others}
+    words: dict[tuple[str, str, str, int | None], str] = {
+        (r.model, r.dataset, r.config_hash, r.seed): changes(r) for r in others
+    }
     found = sorted(summarise(others, PAPER), key=lambda row: (row.model, row.dataset))
     lines = []
     for row in found:
         recipe = rows.get((row.model, row.dataset))
-        _, _, changes = sources[row.config_hash].rpartition("; with ")
         lines.append(
             (
                 dataset_cell(row),
                 escape_markdown(row.model),
-                escape_markdown(changes),
+                escape_markdown(words[row.model, row.dataset, row.config_hash, row.seed]),
                 count_cell(row),
                 score_cell(row.metric, row.vals),
                 score_cell(row.metric, row.tests),
-                score_cell(row.metric, recipe.vals) if recipe else NOTHING,
-                score_cell(row.metric, recipe.tests) if recipe else NOTHING,
+                _on_same(row, recipe.val_by_run) if recipe else NOTHING,
+                _on_same(row, recipe.test_by_run) if recipe else NOTHING,
                 paper_cell(row),
             )
         )
@@ -168,3 +174,20 @@ def tried(records: Sequence[Record], others: Sequence[Record]) -> str:
         " | test, recipe | print"
     )
     return markdown_table(head, lines, "lllrrrrrr") if lines else "Nothing yet.\n"
+
+
+def _on_same(row: Row, scores: Mapping[int, float]) -> str:
+    values = [scores[run] for run in row.runs if run in scores]
+    return score_cell(row.metric, values) if values else NOTHING
+
+
+def changes(record: Record) -> str:
+    """What a run has set otherwise than the recipe of its network and data."""
+    theirs = recipe_for(record.model, record.dataset).to_mapping()
+    found = []
+    for section in ("model", "data", "train", "batch"):
+        ours, usual = record.config.get(section, {}), theirs.get(section, {})
+        for key in dict.fromkeys([*ours, *usual]):
+            if ours.get(key) != usual.get(key):
+                found.append(f"{section}.{key}={ours.get(key, 'none')}")
+    return ", ".join(found)

@@ -18,6 +18,7 @@ PROTOCOLS: dict[str, Protocol] = {
     "ggcn": Protocol("code base of the GGCN authors, who ran it again", "population"),
     "h2gcn": Protocol("H2GCN authors", ""),
     "own": Protocol("the method's own paper, by way of the NSD paper", ""),
+    "unknown": Protocol("not known; not the authors' code, by way of the NSD paper", ""),
     "fsgnn": Protocol("FSGNN authors, features selected by type, 8 hops", "population"),
     "acm": Protocol("ACM-GCN authors", "population"),
     "nsd": Protocol("Bodnar et al. 2022", "population"),
@@ -103,7 +104,7 @@ csnn           CSNN     csnn     92.63±0.50 52.07±1.00 99.07±0.25 85.45±0.53
 ggcn           GGCN      ggcn  84.86±4.55 86.86±3.29 37.54±1.56 85.68±6.63
 h2gcn          H2GCN     h2gcn 84.86±7.23 87.65±4.98 35.70±1.00 82.70±5.28
 gprgnn-lab     GPRGNN    ggcn  78.38±4.36 82.94±4.21 34.63±1.22 80.27±8.11
-fagcn          FAGCN     own   82.43±6.89 82.94±7.95 34.87±1.25 79.19±9.79
+fagcn          FAGCN     unknown 82.43±6.89 82.94±7.95 34.87±1.25 79.19±9.79
 mixhop         MixHop    h2gcn 77.84±7.73 75.88±4.90 32.22±2.34 73.51±6.34
 gcnii          GCNII     ggcn  77.57±3.83 80.39±3.40 37.44±1.30 77.86±3.79
 geom-gcn       Geom-GCN  ggcn  66.76±2.72 64.51±3.66 31.59±1.15 60.54±3.67

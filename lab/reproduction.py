@@ -25,6 +25,7 @@ from coopsheaf.report.text import escape_markdown, markdown_table
 from coopsheaf.train.records import Record, find_records
 from lab import heterophily
 from lab.agenda import AGENDA, HETEROPHILY, PENN94, still_to_run
+from lab.best_of_grid import grid_table
 from lab.best_setting import best_places, reached
 from lab.cells import (
     advantage_cell,
@@ -114,8 +115,8 @@ def load_evidence(folder: Path) -> Evidence:
 def contents(evidence: Evidence) -> dict[str, str]:
     """What belongs in each place."""
     return {
-        **best_places(reached(evidence.records, evidence.defaults, evidence.contests)),
         "summary": summary(evidence),
+        **best_places(reached(evidence.records, evidence.defaults, evidence.contests)),
         "tables": to_markdown(
             layout(evidence.shown, reference=PAPER, datasets=_paper_datasets(evidence))
         ),
@@ -127,6 +128,7 @@ def contents(evidence: Evidence) -> dict[str, str]:
         "apart": heterophily.apart(evidence.records),
         "friends": heterophily.friends(evidence.records),
         "tried": heterophily.tried(evidence.records, evidence.tried),
+        "best-of-grid": grid_table([*evidence.records, *evidence.tried]),
         "settings": settings(evidence),
         "rival-settings": rival_settings(evidence),
         "sweeps": sweep_table(evidence.sweeps),

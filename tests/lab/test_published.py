@@ -36,6 +36,15 @@ def test_every_row_is_there(table: str, models: int, numbers: int) -> None:
     assert len(entries) == numbers  # BuNN has no number on squirrel and chameleon
 
 
+def test_nobody_claims_a_row_whose_origin_is_not_known() -> None:
+    """FAGCN's authors have one split by the index of nodes, and no ten."""
+    entry = find_published("fagcn", "texas")
+    assert entry is not None
+    assert entry.protocol.source.startswith("not known")
+    others = {e.model for e in PUBLISHED if e.protocol.source == entry.protocol.source}
+    assert others == {"fagcn"}
+
+
 @pytest.mark.parametrize(
     ("model", "dataset", "mean", "std"),
     [
