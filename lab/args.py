@@ -182,6 +182,10 @@ class Defaults:
     """Which data sets; all of the development data by default."""
     held_back: bool = False
     """Of the data that was set aside instead."""
+    options: bool = False
+    """Of CSNN's options instead, each changed alone, on the graphs of web pages."""
+    together: bool = False
+    """Train the splits of a candidate in one pass."""
     report: bool = False
     """Only show what is recorded; train nothing."""
     document: Path | None = None

@@ -11,11 +11,14 @@ from lab.defaults import (
     DEVELOPMENT,
     HELD_BACK,
     HELD_PLACE,
+    HELD_ROWS,
+    OPTION_ROWS,
+    OPTION_SETS,
+    OPTIONS_PLACE,
     PLACE,
-    RIVALS,
-    common_splits,
+    RANKED,
     measure,
-    score_table,
+    page_table,
     scores,
 )
 from lab.documents import fill_files
@@ -23,28 +26,33 @@ from lab.documents import fill_files
 
 def defaults(command: args.Defaults) -> int:
     check_int("--rounds", command.rounds, minimum=1)
+    if command.held_back and command.options:
+        raise ValueError("--options are of the development data: leave --held-back out")
     known = HELD_BACK if command.held_back else DEVELOPMENT
     # What was chosen already is measured where nothing was chosen.
-    usual = ("rule", "plain", *RIVALS) if command.held_back else tuple(CANDIDATES)[:-1]
+    usual, place = (HELD_ROWS, HELD_PLACE) if command.held_back else (RANKED, PLACE)
+    wanted = tuple(known)
+    if command.options:
+        usual, place, wanted = OPTION_ROWS, OPTIONS_PLACE, OPTION_SETS
     names = command.candidates or usual
     for name in names:
         check_choice("--candidates", name, CANDIDATES)
     for name in command.sets:
         check_choice("--sets", name, known)
-    sets = {name: known[name] for name in command.sets or known}
+    sets = {name: known[name] for name in command.sets or wanted}
     if not command.report:
         set_threads(command.threads)
-        runs = measure(names, sets, command.rounds, command.results, command.work, command.data_dir)
+        where = (command.results, command.work, command.data_dir)
+        runs = measure(names, sets, command.rounds, *where, together=command.together)
         for name, record, skipped in runs:
             state = "recorded already" if skipped else f"{record.seconds:.0f} s"
             show.say(f"{record.dataset}, split {record.split}, {name}: val {record.val} ({state})")
     part = "test" if command.held_back else "val"
-    found = scores(names, sets, command.results, part)
-    if not found:
+    if not scores(names, sets, command.results, part):
         raise ValueError(f"{command.results}: has no data set that all candidates were trained on")
-    table = score_table(found, common_splits(names, sets, command.results))
+    table = page_table(names, sets, command.results, part)
     show.say(table)
     if command.document is not None:
-        fill_files([command.document], {HELD_PLACE if command.held_back else PLACE: table})
+        fill_files([command.document], {place: table})
         show.say(f"table: {command.document}")
     return 0

@@ -26,9 +26,10 @@ from coopsheaf.train.defaults import MANY
 from coopsheaf.train.recipe import DataConfig, Recipe, default_recipe
 from coopsheaf.train.records import Record, find_records
 from coopsheaf.train.runner import bench
+from coopsheaf.train.together.bench import bench_together
 
-RIVALS = ("gcn-plain", "sage-plain", "mlp", "linkx")
 PLACE, HELD_PLACE = "defaults-development", "defaults-held-back"
+OPTIONS_PLACE = "defaults-options"
 
 _REGULARISED = ("model.input_dropout=0.5", "model.dropout=0.5", "train.weight_decay=5e-4")
 _MAPS = ("train.map_weight_decay=1e-2",)
@@ -72,6 +73,39 @@ CANDIDATES: dict[str, Candidate] = {
     "mlp": Candidate("mlp", (), "its default recipe"),
     "linkx": Candidate("linkx", (), "its default recipe"),
 }
+
+
+_DEFAULT = _REGULARISED + _MAPS + _MESSAGES
+
+# The rule's settings with one of CSNN's options changed, beside those that are candidates.
+OPTIONS: dict[str, Candidate] = {
+    "jk": Candidate("csnn", (*_DEFAULT, "model.jk=cat"), "the readout sees all layers"),
+    "own-dropout": Candidate("csnn", (*_DEFAULT, "model.own_dropout=0"), "own path kept whole"),
+    "learner-dropout": Candidate(
+        "csnn", (*_DEFAULT, "model.learner_dropout=0.5"), "dropout inside of learners"
+    ),
+    "slow-maps": Candidate(
+        "csnn", (*_DEFAULT, "train.map_lr_factor=0.1"), "learners at a tenth of the rate"
+    ),
+    "start-alone": Candidate(
+        "csnn", _REGULARISED + _MESSAGES, "maps that start equal without a decay of learners"
+    ),
+    "decay-alone": Candidate(
+        "csnn", _REGULARISED + _MAPS + _MESSAGES[:1], "a decay of learners, maps start drawn"
+    ),
+    "paper-rows": Candidate(
+        "csnn", _REGULARISED + _MAPS + _MESSAGES[1:] + _ROWS, "rows with the paper's operator"
+    ),
+    "paper-block": Candidate(
+        "csnn", _REGULARISED + _MAPS + _MESSAGES[1:] + _BLOCK, "blocks with the paper's operator"
+    ),
+}
+# What is compared: the rule's settings, without messages, and with each option.
+OPTION_ROWS = ("messages", "start", "rows", "block", *OPTIONS)
+OPTION_SETS = ("texas", "wisconsin", "cornell-corrected")
+# Candidates for the rule; "dry" and "light" were asked about where features are few.
+RANKED = tuple(name for name in CANDIDATES if name not in ("dry", "light"))
+HELD_ROWS = ("rule", "plain", "gcn-plain", "mlp")  # what was chosen, and what it must not be behind
 
 
 class ByRule(Candidate):
@@ -138,6 +172,12 @@ DEVELOPMENT: dict[str, Source] = {
     "high-many": Generated(600, 2400, 4, 400, 0.8, 2.0, False, 4),
     "amherst41": None,
     "film": None,
+    "minesweeper": None,
+    # With those above, all eight of homophily, features and direction.
+    "low-few-directed": Generated(600, 2400, 4, 16, 0.1, 1.0, True, 5),
+    "low-many": Generated(600, 2400, 4, 400, 0.1, 2.0, False, 6),
+    "high-few": Generated(600, 2400, 4, 16, 0.8, 1.0, False, 7),
+    "high-many-directed": Generated(600, 2400, 4, 400, 0.8, 2.0, True, 8),
 }
 HELD_BACK: dict[str, Source] = {
     "held-low-few": Generated(800, 4000, 5, 24, 0.2, 0.8, True, 7001),
@@ -150,6 +190,7 @@ HELD_BACK: dict[str, Source] = {
 
 
 CANDIDATES["rule"] = ByRule("csnn", (), "what the rule says")
+CANDIDATES |= OPTIONS
 
 
 def load(name: str, source: Source, data_dir: Path | None = None) -> NodeDataset:
@@ -166,21 +207,28 @@ def measure(
     results: Path,
     work: Path,
     data_dir: Path | None = None,
+    *,
+    together: bool = False,
 ) -> Iterator[tuple[str, Record, bool]]:
-    """Train what is not recorded yet: split 0 of everything, then split 1, and so on."""
+    """Train what is not recorded yet: split 0 of everything, then split 1, and so on.
+
+    ``together``: all splits of a candidate in one pass, one data set after the other.
+    """
     loaded: dict[str, NodeDataset] = {}
-    for split in range(rounds):
+    run = bench_together if together else bench
+    for splits in [range(rounds)] if together else [range(k, k + 1) for k in range(rounds)]:
         for name, source in sets.items():
             if name not in loaded:
                 loaded[name] = load(name, source, data_dir)
             dataset = loaded[name]
-            if split >= dataset.num_splits:
+            some = [split for split in splits if split < dataset.num_splits]
+            if not some:
                 continue
             for candidate in names:
                 recipe = CANDIDATES[candidate].recipe(name)
                 taken = NetworkContestant(recipe).taken(dataset)  # both ways, where it must be
                 assert isinstance(taken, NodeDataset)
-                for outcome in bench(recipe, taken, [split], results=results, work=work):
+                for outcome in run(recipe, taken, some, results=results, work=work):
                     yield candidate, outcome.record, outcome.skipped
 
 
@@ -248,3 +296,27 @@ def common_splits(
             runs.append({r.split for r in records if r.dataset == data and r.config_hash == wanted})
         counts[data] = len(set.intersection(*runs))
     return counts
+
+
+def page_table(
+    names: Sequence[str], sets: Mapping[str, Source], results: Path, part: str = "val"
+) -> str:
+    """The table of what all candidates were trained on, and which data is still missing."""
+    found = scores(names, sets, results, part)
+    missing = [name for name in sets if name not in found]
+    text = score_table(found, common_splits(names, sets, results)) if found else ""
+    if missing:
+        text += (
+            "\n" * bool(text) + f"Not yet run with all of these settings: {', '.join(missing)}.\n"
+        )
+    return text
+
+
+def places(results: Path) -> dict[str, str]:
+    """What belongs in the places of ``docs/csnn-options.md``."""
+    few = {name: DEVELOPMENT[name] for name in OPTION_SETS}
+    return {
+        PLACE: page_table(RANKED, DEVELOPMENT, results),
+        OPTIONS_PLACE: page_table(OPTION_ROWS, few, results),
+        HELD_PLACE: page_table(HELD_ROWS, HELD_BACK, results, "test"),
+    }

@@ -15,15 +15,22 @@ from lab.defaults import (
     CANDIDATES,
     DEVELOPMENT,
     HELD_BACK,
+    OPTION_ROWS,
+    OPTION_SETS,
+    OPTIONS,
     Generated,
     common_splits,
     mean_ranks,
     measure,
+    page_table,
+    places,
     ranks,
     score_table,
     scores,
 )
+from lab.documents import fill_document
 
+ROOT = Path(__file__).parents[2]
 SETS = {"one": Generated(60, 150, 2, 4, 0.8, 1.0, False, 1), "two": None}
 NAMES = ("plain", "mlp")
 
@@ -51,6 +58,50 @@ def test_validation_decides_on_the_splits_that_all_have(tmp_path: Path) -> None:
     assert "one (1)" in lines[0]
     assert lines[2].startswith("| plain | 1.00 | **60.0**")
     assert lines[3].startswith("| mlp | 2.00 | 50.0")
+
+
+def test_data_that_not_all_were_trained_on_is_named(tmp_path: Path) -> None:
+    record(tmp_path, "plain", "one", 0, 0.6, 0.1)
+    alone = "Not yet run with all of these settings: one, two.\n"
+    assert page_table(NAMES, SETS, tmp_path) == alone
+    record(tmp_path, "mlp", "one", 0, 0.5, 0.99)
+    assert page_table(NAMES, SETS, tmp_path).endswith(
+        "\n\nNot yet run with all of these settings: two.\n"
+    )
+    assert "Not yet" not in page_table(NAMES, {"one": SETS["one"]}, tmp_path)
+
+
+def test_every_option_is_one_change_of_the_rule() -> None:
+    """Those with the paper's operator are one change of ``start``, the rule's with it."""
+    changes = {"semantics", "map_start", "jk", "own_dropout", "learner_dropout", "structure"}
+    changes |= {"block", "map_lr_factor", "map_weight_decay"}
+    seen = set()
+    for name in OPTIONS:
+        base = CANDIDATES["start" if name.startswith("paper-") else "messages"].recipe("texas")
+        ours = CANDIDATES[name].recipe("texas")
+        pairs = [(base.model, ours.model), (base.train, ours.train)]
+        changed = [
+            key for old, new in pairs for key in vars(new) if vars(old)[key] != vars(new)[key]
+        ]
+        assert len(changed) == 1, (name, changed)
+        assert changed[0] in changes
+        seen |= set(changed)
+    assert {"jk", "own_dropout", "learner_dropout", "map_lr_factor", "map_weight_decay"} <= seen
+    assert set(OPTION_ROWS) <= set(CANDIDATES)
+    assert set(OPTION_SETS) <= set(DEVELOPMENT)
+
+
+def test_generated_communities_are_all_eight() -> None:
+    made = [source for source in DEVELOPMENT.values() if source is not None]
+    kinds = {(one.homophily, one.features, one.directed) for one in made}
+    assert len(kinds) == len(made) == 8
+    assert len({one.seed for one in made}) == 8
+
+
+def test_the_page_has_the_tables_of_the_records() -> None:
+    text = (ROOT / "docs" / "csnn-options.md").read_text("utf-8")
+    for place, content in places(ROOT / "results" / "defaults").items():
+        assert fill_document(text, place, content) == text, place
 
 
 def test_every_candidate_can_be_said_and_differs_from_the_others() -> None:
@@ -90,20 +141,24 @@ def test_what_is_missing_is_trained_once(
     few = {name: defaults.Candidate(CANDIDATES[name].model, short[name], "") for name in NAMES}
     sets = {"directed": Generated(60, 150, 2, 4, 0.8, 1.0, True, 1)}
     monkeypatch.setattr(defaults, "CANDIDATES", few)
-    places = {"results": tmp_path / "results", "work": tmp_path / "work"}
-    first = list(measure(NAMES, sets, 3, **places))
+    where = {"results": tmp_path / "results", "work": tmp_path / "work"}
+    first = list(measure(NAMES, sets, 3, **where))
     assert [(name, made.split, skipped) for name, made, skipped in first] == [
         ("plain", 0, False),
         ("mlp", 0, False),
     ]  # there is one split
-    assert all(skipped for *_, skipped in measure(NAMES, sets, 1, **places))
+    assert all(skipped for *_, skipped in measure(NAMES, sets, 1, **where))
+    again = list(measure(NAMES, sets, 2, tmp_path / "b", tmp_path / "w", together=True))
+    assert [(name, made.together) for name, made, _ in again] == [("plain", 1), ("mlp", 1)]
     monkeypatch.setattr("lab.choosing.DEVELOPMENT", sets)
     document = tmp_path / "page.md"
     document.write_text(f"<!-- {defaults.PLACE}: begin -->\n<!-- {defaults.PLACE}: end -->\n")
-    options = {"candidates": NAMES, "report": True, "results": places["results"]}
+    options = {"candidates": NAMES, "report": True, "results": where["results"]}
     assert command(args.Defaults(**options, document=document)) == 0
     assert "| directed (1)" in document.read_text()
     with pytest.raises(ValueError, match="`--sets` must be one of 'directed'; got 'nowhere'"):
         command(args.Defaults(**options, sets=("nowhere",)))
+    with pytest.raises(ValueError, match="leave --held-back out"):
+        command(args.Defaults(options=True, held_back=True))
     with pytest.raises(ValueError, match="has no data set that all candidates were trained on"):
         command(args.Defaults(**options | {"results": tmp_path / "nothing"}))

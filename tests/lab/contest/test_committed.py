@@ -52,9 +52,9 @@ def test_the_page_has_a_place_for_everything() -> None:
     assert set(find_places(page)) == {*contest_places([]), PLACE}
 
 
-@pytest.mark.parametrize("page", ["contest.md", "questions.md"])
+@pytest.mark.parametrize("page", ["contest.md", "questions.md", "csnn-options.md"])
 def test_the_pages_are_those_of_the_committed_records(page: str) -> None:
-    """``python -m lab contest --report --document docs/contest.md docs/questions.md``."""
+    """What ``python -m lab contest --report --document PAGES`` writes."""
     text = (ROOT / "docs" / page).read_text("utf-8")
     found = contents(ROOT / "results")
     places = [place for place in find_places(text) if place in found]
