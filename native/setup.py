@@ -5,6 +5,7 @@ that one file serves every version of both.
 """
 
 import platform
+import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,6 +31,12 @@ class BuildLibrary(build_ext):
         return str(Path(*name.split(".")).with_suffix(".so"))
 
     def build_extension(self, extension):
+        command = self.compiler.compiler_so_cxx[0]
+        if shutil.which(command) is None:
+            raise SystemExit(
+                f"coopsheaf-kernels needs a C++ compiler, and there is no {command!r}: install g++ "
+                "or clang++, or name one in CXX; coopsheaf works without this package"
+            )
         build = Path(self.build_temp)
         build.mkdir(parents=True, exist_ok=True)
         jobs = [("library.cpp", "library", FLAGS)]

@@ -29,6 +29,15 @@ def test_compiled_kernels_are_named_and_can_be_switched_off(
     assert "COOPSHEAF_KERNEL says otherwise" in said
 
 
+@pytest.mark.skipif("native" not in KERNELS, reason="coopsheaf-kernels is not installed")
+def test_threads_that_are_not_those_of_pytorch_are_said(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "compiled kernels" not in lines(program.ok("env"))["threads"]
+    monkeypatch.setattr("coopsheaf.sheaves.kernels.native.uses_threads", lambda: False)
+    assert "(compiled kernels: one, since " in lines(program.ok("env"))["threads"]
+
+
 def test_without_compiled_kernels_it_says_how_to_get_them(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,7 +35,10 @@ def _kernel() -> str:
 
 
 def _threads() -> str:
-    return f"{torch.get_num_threads()} of {os.cpu_count()} cores"
+    said = f"{torch.get_num_threads()} of {os.cpu_count()} cores"
+    if active_kernel() == "native" and not native.uses_threads():
+        said += " (compiled kernels: one, since this PyTorch, older than 2.10 perhaps, lends none)"
+    return said
 
 
 def _devices() -> str:

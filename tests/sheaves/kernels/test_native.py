@@ -250,3 +250,40 @@ def test_loading_warns_of_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert fresh_load() is not None
+
+
+@pytest.mark.parametrize(
+    ("platform", "name"),
+    [
+        ("linux", "libtorch_cpu.so"),
+        ("darwin", "libtorch_cpu.dylib"),
+        ("win32", "torch_cpu.dll"),
+    ],
+)
+def test_threads_are_those_of_pytorch_on_every_platform(
+    platform: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Path] = []
+
+    def load(path: str) -> Any:
+        opened.append(Path(path))
+        raise OSError
+
+    monkeypatch.setattr(library.sys, "platform", platform)
+    monkeypatch.setattr(library.ctypes, "CDLL", load)
+    assert library._torch_loop() is None
+    assert opened == [Path(torch.__file__).parent / "lib" / name]
+
+
+def test_a_library_knows_whose_threads_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    import coopsheaf_kernels
+
+    assert native.uses_threads(), "this PyTorch has a C function for parallel loops"
+    monkeypatch.setattr(library, "_torch_loop", lambda: None)
+    alone = library.Library(coopsheaf_kernels.LIBRARY, "0.1.0")
+    try:
+        assert not alone.uses_threads
+    finally:
+        monkeypatch.undo()
+        library.Library(coopsheaf_kernels.LIBRARY, "0.1.0")  # all share one loop: as it was
+    assert native.uses_threads()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import sys
 import warnings
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -43,6 +44,8 @@ _ARGUMENTS = {
 }
 _KINDS = {"n": ctypes.c_int64, "x": ctypes.c_float, "a": ctypes.c_void_p}
 
+_TORCH = {"darwin": "libtorch_cpu.dylib", "win32": "torch_cpu.dll"}  # elsewhere .so
+
 INTERFACE = 2  # raised, here and in `library.cpp`, with every change of arguments
 LARGEST_STALK = 8  # the largest stalk dimension that was compiled
 
@@ -75,6 +78,7 @@ class Library:
             function.restype = None
             self.functions[name] = function
         loop = _torch_loop()
+        self.uses_threads = loop is not None  # PyTorch's; else everything is done in one
         library.coopsheaf_use_loop.argtypes = [ctypes.c_void_p]
         library.coopsheaf_use_loop(loop)
 
@@ -92,7 +96,7 @@ class Library:
 
 def _torch_loop() -> ctypes.c_void_p | None:
     """The address of PyTorch's own parallel loop, where it has a C function for it (from 2.10)."""
-    path = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+    path = Path(torch.__file__).parent / "lib" / _TORCH.get(sys.platform, "libtorch_cpu.so")
     try:
         return ctypes.cast(ctypes.CDLL(str(path)).torch_parallel_for, ctypes.c_void_p)
     except (OSError, AttributeError):

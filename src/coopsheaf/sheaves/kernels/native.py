@@ -33,6 +33,12 @@ def describe() -> str:
     return repr(load_library())
 
 
+def uses_threads() -> bool:
+    """Whether the library computes in PyTorch's threads; if not, in one."""
+    library = load_library()
+    return library is not None and library.uses_threads
+
+
 def call(name: str, *arguments: Any) -> None:
     """Call a function of the library."""
     library = load_library()
