@@ -231,10 +231,6 @@ class LongRange:
 
 
 @dataclass(frozen=True)
-class Contest:
-    """Fair searches: every model the same number of trials, drawn before anything runs.
-
-@dataclass(frozen=True)
 class Peptides:
     """The benchmark of peptides: a search for CSNN in short runs, a cut protocol, the whole one.
 
@@ -265,6 +261,10 @@ class Peptides:
     threads: int | None = None
     """Number of CPU threads."""
 
+
+@dataclass(frozen=True)
+class Contest:
+    """Fair searches: every model the same number of trials, drawn before anything runs.
 
     What is recorded already is skipped, so it can be run in slices; processes that run at once
     should have other data sets or models each.
@@ -306,6 +306,6 @@ Command = (
     | Annotated[Kinship, tyro.conf.subcommand("kinship")]
     | Annotated[Defaults, tyro.conf.subcommand("defaults")]
     | Annotated[LongRange, tyro.conf.subcommand("long-range")]
+    | Annotated[Peptides, tyro.conf.subcommand("peptides")]
     | Annotated[Contest, tyro.conf.subcommand("contest")]
 )
-    | Annotated[Peptides, tyro.conf.subcommand("peptides")]
