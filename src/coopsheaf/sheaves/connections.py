@@ -26,6 +26,7 @@ from coopsheaf.checks import check_int
 from coopsheaf.sheaves.draws import KINDS
 from coopsheaf.sheaves.frames import PART_NUMBERS, Frames, LocalFrames, Pairs, RandomFrames
 from coopsheaf.sheaves.graph import Graph, as_graph
+from coopsheaf.sheaves.kernels.stalks import identity_like
 from coopsheaf.sheaves.sheaf import Sheaf
 from coopsheaf.tensor_checks import check_shape
 
@@ -112,7 +113,7 @@ def connection_sheaf(edge_index: Tensor | Graph, transports: Tensor) -> Sheaf:
     kept = transports[pairs.first]
     from_high = (graph.target[pairs.first] == pairs.low)[:, None, None]
     maps = torch.where(from_high, kept, kept.mT)  # from the larger end to the smaller
-    eye = torch.eye(maps.shape[-1]).to(maps).expand_as(maps)
+    eye = identity_like(maps, maps.shape[-1]).expand_as(maps)
     ends = torch.stack([pairs.low, pairs.high])
     return Sheaf(ends, torch.stack([eye, maps], dim=1), graph.num_nodes)
 

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from coopsheaf.sheaves.graph import Graph
+from coopsheaf.sheaves.kernels.stalks import identity_like
 
 PART_NUMBERS = 1 << 22
 """Numbers that are decomposed, or gathered at pairs, at once."""
@@ -50,7 +51,7 @@ class Pairs:
 
     def at_edges(self, maps: Tensor) -> Tensor:
         """Maps ``(pairs, d, d)`` into the frame of the smaller end, at all edges ``(m, d, d)``."""
-        found = torch.eye(maps.shape[-1]).to(maps).repeat(self.source.numel(), 1, 1)
+        found = identity_like(maps, maps.shape[-1]).repeat(self.source.numel(), 1, 1)
         here = maps[self.place]
         into_low = (self.target < self.source)[self.edges]
         found[self.edges] = torch.where(into_low[:, None, None], here, here.mT)

@@ -6,6 +6,7 @@ conformal maps give), or ``(n, d, d)``, a symmetric block per node.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -148,7 +149,9 @@ def _root_backward(ctx: Any, grad: Tensor, *others: Tensor) -> tuple[Tensor | No
 
 def _derivative(direction: Tensor, inverse_root: Tensor, vectors: Tensor) -> Tensor:
     """The derivative of the root in a direction; a symmetric map, so its own adjoint."""
-    with torch.autocast(direction.device.type, enabled=False):
+    device = direction.device.type
+    known = torch.amp.is_autocast_available(device)
+    with torch.autocast(device, enabled=False) if known else nullcontext():
         a, b = inverse_root.unsqueeze(-1), inverse_root.unsqueeze(-2)
         both, one = (a > 0) & (b > 0), (a > 0) ^ (b > 0)
         product, total = a * b, torch.where(both, a + b, 1.0)

@@ -86,3 +86,8 @@ def subtract_stalk_product(y: Tensor, maps: Tensor, x: Tensor) -> Tensor:
 def _is_small(x: Tensor) -> bool:
     _, d, h = x.shape
     return 0 < d * d * h < _SMALL
+
+
+def identity_like(x: Tensor, d: int) -> Tensor:
+    """The identity with d rows, made where ``x`` is: a copy from the host would have to wait."""
+    return torch.eye(d, dtype=x.dtype, device=x.device)

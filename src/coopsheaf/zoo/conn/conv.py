@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from coopsheaf.models.arguments import arguments_of
 from coopsheaf.sheaves.graph import Graph, as_weighted_graph
+from coopsheaf.sheaves.kernels.stalks import identity_like
 from coopsheaf.sheaves.laplacian import weighted_degree
 from coopsheaf.sheaves.operator import DirectSum, Operator
 from coopsheaf.tensor_checks import check_edge_weight, check_shape
@@ -87,7 +87,7 @@ class ConnectionConv(NSDConv):
         if weight is not None:
             weight = check_edge_weight(weight, m, "x", x)
             weight = check_undirected_weight(weight, graph)
-        kind, eye = self.edge_maps, torch.eye(d).to(transports).expand_as(transports)
+        kind, eye = self.edge_maps, identity_like(transports, d).expand_as(transports)
         degree = kind.degree(transports, graph, weight)
         operator = kind.between(eye, transports, graph, weight, degree)
         known = kind.normalized(operator, degree, graph, weight, self.normalization)

@@ -10,6 +10,7 @@ from torch import Tensor
 from coopsheaf.models.arguments import arguments_of
 from coopsheaf.sheaves.graph import Graph, as_graph, as_weighted_graph
 from coopsheaf.sheaves.kernels.diagonal import inverse_sqrt
+from coopsheaf.sheaves.kernels.stalks import identity_like
 from coopsheaf.sheaves.operator import Operator
 from coopsheaf.tensor_checks import check_edge_weight
 from coopsheaf.zoo.joint.learners import InvariantLearner, MapMixing, pulls
@@ -188,4 +189,4 @@ def whitened(x: Tensor, *, still: bool = False) -> Tensor:
     r""":math:`(x_i x_i^\top + I)^{-1/2} x_i`, of norm below 1; ``still``: the root is constant."""
     seen = x.detach() if still else x
     gram = seen @ seen.mT  # (n, d, d)
-    return inverse_sqrt(gram + torch.eye(x.shape[1]).to(gram)).to(x.dtype) @ x
+    return inverse_sqrt(gram + identity_like(gram, x.shape[1])).to(x.dtype) @ x

@@ -13,7 +13,7 @@ from torch_geometric.nn import GATConv, GatedGraphConv, GCNConv, GINConv
 from coopsheaf.checks import check_choice, check_int
 from coopsheaf.models.network import Network, make_linear
 from coopsheaf.sheaves.graph import Graph
-from coopsheaf.zoo.plain.network import graph_convolution
+from coopsheaf.zoo.plain.network import give_loops, graph_convolution
 
 GAT_HEADS = 4
 
@@ -37,7 +37,7 @@ def _gat(channels: int) -> nn.Module:
             f"`hidden_channels` must be a multiple of {GAT_HEADS}, the number of heads; "
             f"got {channels}"
         )
-    return GATConv(channels, channels // GAT_HEADS, heads=GAT_HEADS)
+    return GATConv(channels, channels // GAT_HEADS, heads=GAT_HEADS, add_self_loops=False)
 
 
 class Kind(NamedTuple):
@@ -154,7 +154,8 @@ class MatchNetwork(Network):
         pe: Tensor | None = None,
         edge_weight: Tensor | None = None,
     ) -> Iterator[Tensor]:
-        edge_index = graph.edge_index
+        # Once per graph: PyG would look for loops in every layer, and wait for the device.
+        edge_index = (give_loops(graph) if self.kind == "gat" else graph).edge_index
         x = self.encoder(x)
         for layer, norm in enumerate(self.norms):
             conv = self.convs[layer % len(self.convs)]

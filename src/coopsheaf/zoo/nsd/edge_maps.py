@@ -25,6 +25,7 @@ from coopsheaf.checks import check_choice, check_int
 from coopsheaf.sheaves.graph import Graph
 from coopsheaf.sheaves.kernels.diagonal import inverse_sqrt
 from coopsheaf.sheaves.kernels.eager import is_transformed
+from coopsheaf.sheaves.kernels.stalks import identity_like
 from coopsheaf.sheaves.laplacian import EdgeMapOperator, GraphOperator, weighted_degree
 from coopsheaf.sheaves.operator import BlockDiagonal, DirectSum, Operator, Product
 from coopsheaf.sheaves.orthogonal import Orthogonal, make_orthogonal
@@ -191,7 +192,7 @@ class EdgeMaps(ABC):
             count = weighted_degree(graph, weight).to(degree.dtype)
             root = (self.degree_factor() * count + 1).rsqrt()
         elif degree.dim() == 3:
-            root = inverse_sqrt(degree + torch.eye(self.stalk_dim).to(degree))
+            root = inverse_sqrt(degree + identity_like(degree, self.stalk_dim))
         else:
             root = (degree + 1).rsqrt()
         return BlockDiagonal(root, self.stalk_dim if root.dim() == 1 else None)
@@ -297,7 +298,7 @@ class IdentityMaps(EdgeMaps):
         return 0
 
     def dense(self, maps: Tensor) -> Tensor:
-        return torch.eye(self.stalk_dim).to(maps).expand(maps.shape[0], -1, -1)
+        return identity_like(maps, self.stalk_dim).expand(maps.shape[0], -1, -1)
 
     def degree(self, maps: Tensor, graph: Graph, weight: Tensor | None) -> Tensor:
         return weighted_degree(graph, weight).to(maps.dtype)

@@ -261,7 +261,7 @@ class PlainGAT(PlainNetwork):
 
     def step(self, layer: Any, x: Any, graph: Graph, edge_weight: Tensor | None) -> Tensor:
         # Once per graph: PyG would look for loops in every layer, and wait for the device.
-        return graph_attention(layer, x, graph.remember("one loop per node", _give_loops))
+        return graph_attention(layer, x, give_loops(graph))
 
     def embed(
         self,
@@ -292,8 +292,12 @@ def graph_attention(layer: GATConv, x: Tensor | SparseInputs, graph: Graph) -> T
     return (out.flatten(1) if layer.concat else out.mean(1)) + layer.bias
 
 
+def give_loops(graph: Graph) -> Graph:
+    """The same graph with one loop per node in place of those that there are, made once."""
+    return graph.remember("one loop per node", _give_loops)
+
+
 def _give_loops(graph: Graph) -> Graph:
-    """The same graph with one loop per node in place of those that there are."""
     edges, _ = remove_self_loops(graph.edge_index)
     return type(graph)(add_self_loops(edges, num_nodes=graph.num_nodes)[0], graph.num_nodes)
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from coopsheaf.models.arguments import arguments_of
 from coopsheaf.sheaves.graph import Graph, as_weighted_graph
+from coopsheaf.sheaves.kernels.stalks import identity_like
 from coopsheaf.sheaves.operator import DirectSum, Operator
 from coopsheaf.tensor_checks import check_edge_weight
 from coopsheaf.zoo.dsnn.directions import both_ways
@@ -85,4 +86,4 @@ class QuiverConv(NSDConv):
             return torch.ones_like(maps)
         if maps.dim() < 3:  # all of them are identities, and nothing is stored
             return maps
-        return torch.eye(self.stalk_dim).to(maps).expand_as(maps)
+        return identity_like(maps, self.stalk_dim).expand_as(maps)
