@@ -147,3 +147,16 @@ def test_dropout_leaves_the_features_themselves_whole() -> None:
 def test_bad_arguments(options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}"):
         CSNN(5, 4, 3, 3, stalk_dim=2, **({"step": "wave"} | options))
+
+
+@pytest.mark.parametrize("semantics", ["paper", "messages"])
+def test_it_compiles_in_one_graph(semantics: str) -> None:
+    model, x = build(semantics=semantics, norm="layer").eval(), randn(N, 5).requires_grad_()
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    expected, got = model(x, GRAPH), compiled(x, GRAPH)
+    torch.testing.assert_close(got, expected, rtol=0, atol=1e-10)
+    # The first ε acts on a velocity that is still zero.
+    leaves = [x, *(p for name, p in model.named_parameters() if name != "epsilons.0")]
+    both = [torch.autograd.grad(out.sum(), leaves) for out in (expected, got)]
+    for a, b in zip(*both, strict=True):
+        torch.testing.assert_close(b, a, rtol=0, atol=1e-10)
