@@ -9,7 +9,7 @@ from report.example import make
 
 from coopsheaf.train.recipes import recipe_for
 from coopsheaf.train.records import Record
-from lab.best_of_grid import FORMS, best_of_grids, grid_table, grid_points
+from lab.best_of_grid import FORMS, best_of_grids, grid_points, grid_table
 
 
 def runs(
