@@ -149,8 +149,8 @@ def make_peptides(folder: Path) -> None:
 
 
 def read_peptides(folder: Path) -> None:
-    smiles, _ = read_labels(folder / "func.csv.gz")
-    read_split(folder / "split.pickle", len(smiles))
+    molecules = read_labels(folder / "func.csv.gz")
+    read_split(folder / "split.pickle", len(molecules.smiles))
 
 
 def read_run(folder: Path) -> None:

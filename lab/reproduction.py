@@ -80,9 +80,8 @@ class Evidence:
     def rows(self) -> list[Row]:
         """One per model, semantics and dataset, in the order of the agenda.
 
-        CSNN as the paper defines it; ablations are left to their questions. Of settings and seeds
-        those with the most runs compete, and validation chooses. What is not CSNN and was run on
-        one of several splits is left out.
+        CSNN as the paper defines it, without ablations. Of settings and seeds those with the most
+        runs compete, and validation chooses. Rivals on one of several splits are left out.
         """
         rows: dict[object, Row] = {}
         for row, _ in select(summarise(self.records, PAPER)):
@@ -90,7 +89,7 @@ class Evidence:
                 continue
             place = (row.model, row.semantics, row.column)
             rows[place] = max(rows.get(place, row), row, key=_standing)
-        return sorted((row for row in rows.values() if _is_shown(row)), key=_order)
+        return sorted((r for r in rows.values() if r.is_whole or r.model == "csnn"), key=_order)
 
     @cached_property
     def shown(self) -> list[Record]:
@@ -397,11 +396,6 @@ def _rivals_of(row: Row, evidence: Evidence) -> list[Row]:
         for other in evidence.rows
         if other.column == row.column and not other.model.startswith("csnn")
     ]
-
-
-def _is_shown(row: Row) -> bool:
-    """One run is a whole one where there is one split and seeds take hours."""
-    return len(row.runs) > 1 or row.over == "seeds" or row.model == "csnn"
 
 
 def _standing(row: Row) -> tuple[int, float]:

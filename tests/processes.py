@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable
@@ -12,6 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from coopsheaf.cli.stopping import ENDINGS
+
+
+def hear_signals() -> None:
+    """Be as a shell starts a process: the server that forks blocks signals if a sweep started it."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)
 
 
 def free_port() -> int:
@@ -70,6 +78,7 @@ def run_processes(count: int, body: Callable[..., None], folder: Path, *argument
 def _start(
     environment: dict[str, str], ended: Path, body: Callable[..., None], *arguments: Any
 ) -> None:
+    hear_signals()
     torch.set_num_threads(1)
     os.environ.update(environment)
     try:

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
+from processes import hear_signals
 
 from coopsheaf.cli import main
 
 
 def train_on_terminal(name: str, folder: Path, words: tuple[str, ...], environment: Mapping[str, str]) -> None:  # fmt: skip
     """Open a terminal, make it ours, and let all three streams be it."""
+    hear_signals()
     os.setsid()
     terminal = os.open(name, os.O_RDWR)
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from processes import hear_signals
 
 from coopsheaf.cli import main
 from coopsheaf.train.records import Record, find_records
@@ -88,6 +89,7 @@ def subprogram(*words: object, cwd: Path, python: tuple[str, ...] = ("-m", "coop
 
 def call_in(folder: Path, words: tuple[str, ...], environment: Mapping[str, str], threads: int) -> None:  # fmt: skip
     """The body of a process forked from one that has imported everything."""
+    hear_signals()
     torch.set_num_threads(threads)
     os.chdir(folder)
     os.environ.update(environment)

@@ -113,10 +113,14 @@ def test_a_signal_keeps_everything_and_the_same_command_goes_on(number: int, cod
 
     def interrupt() -> None:
         sweep = open_sweep(FOLDER.resolve())
-        wait_until(lambda: any(row.finished for row in sweep.queue.rows()))
-        workers = {row.worker for row in sweep.queue.rows() if row.state == "running"}
+
+        def workers() -> set[str]:
+            return {row.worker for row in sweep.queue.rows() if row.state == "running"}
+
+        # A trial may be under way before its worker is written down.
+        wait_until(lambda: any(row.finished for row in sweep.queue.rows()) and all(workers()))
         # A terminal, or a scheduler, sends it to all.
-        for process in (os.getpid(), *(int(worker.rpartition(":")[2]) for worker in workers)):
+        for process in (os.getpid(), *(int(w.rpartition(":")[2]) for w in workers() if w)):
             os.kill(process, number)
 
     thread = threading.Thread(target=interrupt, daemon=True)

@@ -35,6 +35,6 @@ def test_documents_are_filled(laboratory: Program) -> None:
     assert "nowhere.md: cannot be read" in laboratory("tables", "--document", "nowhere.md").error
     Path("plain.md").write_text("nothing to fill")
     assert (
-        "where NAME is one of summary, tables"
+        "where NAME is one of summary, best-setting,"
         in laboratory("tables", "--document", "plain.md").error
     )

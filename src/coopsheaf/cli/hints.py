@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from coopsheaf.checks import did_you_mean
-from coopsheaf.data.catalogue import DATASETS
 from coopsheaf.models.registry import MODELS
 from coopsheaf.train.recipe import find_settings
 
@@ -35,6 +34,8 @@ def check_alone(dataset: str) -> None:
     model, slash, name = dataset.partition("/")
     if not slash or model not in MODELS:
         return
+    from coopsheaf.data.catalogue import DATASETS  # imports PyTorch, which a hint must not wait for
+
     if name in DATASETS:
         hint = f"say `coopsheaf train {name} --model {model}`"
     else:

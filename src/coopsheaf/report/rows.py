@@ -79,6 +79,11 @@ class Row:
         return tuple(self.val_by_run.values())
 
     @property
+    def is_whole(self) -> bool:
+        """Several runs, or one where there is one split and seeds take hours."""
+        return len(self.runs) > 1 or self.over == "seeds"
+
+    @property
     def mean(self) -> float | None:
         return fmean(self.tests) if self.tests else None
 
