@@ -97,7 +97,7 @@ def stable_steps(eigenvalue: complex, damping: float = 0.0) -> tuple[float, floa
     r"""The step sizes with which :func:`propagate` does not let a mode grow, an open interval.
 
     With q = 1 - s r a mode of :math:`\lambda = a + ib` follows
-    :math:`u_{t+1} = (1 + q - s^2 \lambda) u_t - q u_{t-1}`. For |q| < 1 both roots of its
+    :math:`u_{t+1} = (1 + q - s^2 \lambda) u_t - q u_{t-1}`. For :math:`|q| < 1` both roots of its
     characteristic polynomial are inside the unit circle exactly if λ is inside an ellipse,
 
     .. math::
