@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from coopsheaf.figures.influence import COLOURS, DASHES, MARKERS, chart_figure
+from coopsheaf.figures.influence import chart_figure, line_style
 from lab.contest.directions import LEAGUE, curves
 from lab.contest.entries import Entry
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+BARS: dict[str, Any] = {"linewidth": 1.2, "elinewidth": 0.8, "capsize": 2}
 
 
 def direction_figure(entries: Iterable[Entry]) -> Figure:
@@ -27,21 +29,9 @@ def direction_figure(entries: Iterable[Entry]) -> Figure:
         if name in found:
             shares, means, spreads = zip(*found[name], strict=True)
             heights, bars = ([100 * value for value in some] for some in (means, spreads))
-            axes.errorbar(shares, heights, yerr=bars, label=name, **_style(k))
+            axes.errorbar(shares, heights, yerr=bars, label=name, **line_style(k), **BARS)
     axes.axhline(50, color="#777777", linestyle=":", linewidth=1)  # chance: two classes
     axes.set(xlabel="arcs that tell the class by direction, per cent", ylabel="test accuracy")
     axes.set_xticks([0, 25, 50, 75, 100])
     figure.legend(loc="outside right center", frameon=False, fontsize=8)
     return figure
-
-
-def _style(k: int) -> dict[str, Any]:
-    return {
-        "color": COLOURS[k % len(COLOURS)],
-        "marker": MARKERS[k % len(MARKERS)],
-        "linestyle": DASHES[k // len(COLOURS)],
-        "markersize": 4,
-        "linewidth": 1.2,
-        "elinewidth": 0.8,
-        "capsize": 2,
-    }

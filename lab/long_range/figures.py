@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from coopsheaf.figures.influence import COLOURS, DASHES, MARKERS, _matplotlib
+from coopsheaf.figures.influence import chart_figure, line_style
 from lab.long_range.inside import Inside
 from lab.long_range.plan import CONTESTANTS, TASKS
 from lab.long_range.records import Found
@@ -20,10 +20,7 @@ SHOWN = "ring-transfer-10"
 
 def long_range_figure(found: Found, looked: Sequence[Inside]) -> Figure:
     """Left: test accuracy of transfer over rings by distance; right: influence in one of them."""
-    _matplotlib()
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.4, 3.8), layout="constrained")
+    figure = chart_figure(9.4, 3.8)
     left, right = figure.subplots(1, 2)
     for name in CONTESTANTS:
         points = _curve(found, name)
@@ -54,11 +51,4 @@ def _curve(found: Found, name: str) -> list[tuple[int, float]]:
 
 
 def _style(name: str) -> dict[str, Any]:
-    k = list(CONTESTANTS).index(name)
-    return {
-        "color": COLOURS[k % len(COLOURS)],
-        "marker": MARKERS[k % len(MARKERS)],
-        "linestyle": DASHES[k // len(COLOURS)],
-        "markersize": 4,
-        "linewidth": 1.2,
-    }
+    return line_style(list(CONTESTANTS).index(name)) | {"linewidth": 1.2}

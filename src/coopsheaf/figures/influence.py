@@ -66,13 +66,18 @@ def influence_figure(
     for k, (name, profile) in enumerate(profiles.items()):
         hops, rms = torch.arange(len(profile.rms)), profile.rms
         seen = rms > 0  # a logarithm has no place for zero
-        axes.plot(hops[seen], rms[seen], label=name, **_line(k))
+        axes.plot(hops[seen], rms[seen], label=name, **line_style(k))
         low, high = (side.sqrt() for side in profile.interval())
         if bool((profile.error > 0).any()):
             sure = seen & high.isfinite()
             floor = torch.maximum(low, rms / 100)  # an interval down to 0 ends somewhere
             axes.fill_between(
-                hops[sure], floor[sure], high[sure], color=_line(k)["color"], alpha=0.2, linewidth=0
+                hops[sure],
+                floor[sure],
+                high[sure],
+                color=line_style(k)["color"],
+                alpha=0.2,
+                linewidth=0,
             )
     if bound is not None:
         axes.plot(
@@ -100,8 +105,8 @@ def range_figure(profiles: Mapping[str, HopProfile], *, title: str | None = None
             [profile.effective_range],
             [place],
             xerr=[error] if error > 0 and error < float("inf") else None,
-            color=_line(place)["color"],
-            marker=_line(place)["marker"],
+            color=line_style(place)["color"],
+            marker=line_style(place)["marker"],
             capsize=3,
         )
     axes.set_yticks(places, list(profiles))
@@ -121,7 +126,7 @@ def energy_figure(profiles: Mapping[str, EnergyProfile], *, title: str | None = 
             torch.arange(len(relative)),
             relative.where(relative > 0, torch.nan),
             label=name,
-            **_line(k),
+            **line_style(k),
         )
     axes.set_yscale("log")
     axes.set_xlabel("depth (layers)")
@@ -136,7 +141,7 @@ def receptive_figure(growths: Mapping[str, ReceptiveGrowth], *, title: str | Non
     figure, axes = _axes(growths, "growths", title)
     for k, (name, growth) in enumerate(growths.items()):
         sizes = growth.sizes.double().mean(1)
-        axes.plot(torch.arange(len(sizes)), sizes, label=name, **_line(k))
+        axes.plot(torch.arange(len(sizes)), sizes, label=name, **line_style(k))
     axes.set_xlabel("depth (layers)")
     axes.set_ylabel("receptive field (nodes, mean over targets)")
     axes.set_ylim(bottom=0)
@@ -199,7 +204,8 @@ def _axes(lines: Mapping[str, object], argument: str, title: str | None) -> tupl
     return figure, axes
 
 
-def _line(k: int) -> dict[str, Any]:
+def line_style(k: int) -> dict[str, Any]:
+    """How the k-th of many lines is told from the others, also without colours."""
     return {
         "color": COLOURS[k % len(COLOURS)],
         "marker": MARKERS[k % len(MARKERS)],
