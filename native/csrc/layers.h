@@ -37,15 +37,6 @@ static inline void parallel_blocks(int64_t rows, const F& f) {
   });
 }
 
-static inline void add_columns(int64_t rows, int64_t columns, const float* from, int64_t row,
-                               float* sums) {
-  each_vector(columns, [&](int64_t c, int lanes) {
-    V total = load_some(sums + c, lanes);
-    for (int64_t r = 0; r < rows; r++) total += load_some(from + r * row + c, lanes);
-    store_some(sums + c, total, lanes);
-  });
-}
-
 // y += bias, out = mask * act(y), for rows of `columns` numbers; y is kept if `out` is not y.
 template <int64_t ACT>
 static inline void finish_rows(int64_t rows, int64_t columns, const float* bias, float* y,

@@ -61,7 +61,8 @@ template <class F>
 static void sum_rows(int64_t rows, int64_t block, int64_t size, float* total, const F& f) {
   constexpr int64_t MOST = 16;
   int64_t blocks = (rows + block - 1) / block;
-  int64_t groups = std::max<int64_t>(1, std::min(MOST, blocks / 2));
+  int64_t groups = 1;  // a power of two: two and four threads have as much to do each
+  while (2 * groups <= std::min(MOST, blocks / 2)) groups *= 2;
   std::vector<float> sums(groups * size, 0.0f);
   parallel(groups, 1, [&](int64_t begin, int64_t end) {
     for (int64_t group = begin; group < end; group++) {

@@ -3,6 +3,7 @@
 //
 //   times(A, B):             C = A B or C += A B,    A (m, k), B (k, n) packed beforehand
 //   transposed_times(A, B):  C += Aᵀ B,              A (m, n), B (m, k): gradients of weights
+//   add_columns(A):          c += sum of A's rows:   gradients of biases
 //
 // `Single` multiplies as it is. `Half` rounds both factors to bfloat16 and adds up in single
 // precision, two products at a time. Either way a tile of C stays in registers while k runs.
@@ -125,6 +126,8 @@ static void tile(int64_t depth, const typename Kind::Cell* a, int64_t row, int64
                  const typename Kind::Cell* b, int64_t b_step, float* c, int64_t c_row,
                  int columns, bool add) {
   V left[M], right[M];
+  // All loops over rows are unrolled: only then the tile is in registers from the first line on.
+#pragma GCC unroll 16
   for (int r = 0; r < M; r++) left[r] = right[r] = V{};
   for (int64_t i = 0; i < depth; i++) {
     auto b0 = Kind::take(b + i * b_step), b1 = b0;
@@ -137,18 +140,17 @@ static void tile(int64_t depth, const typename Kind::Cell* a, int64_t row, int64
     }
   }
   int first = std::min(columns, LANES), second = columns - first;
-  for (int r = 0; r < M; r++) {
-    float* to = c + r * c_row;
-    if (columns == WIDE) {
-      store(to, add ? load(to) + left[r] : left[r]);
-      store(to + LANES, add ? load(to + LANES) + right[r] : right[r]);
-    } else {
-      store_some(to, add ? load_some(to, first) + left[r] : left[r], first);
-      if (second > 0) {
-        float* end = to + LANES;
-        store_some(end, add ? load_some(end, second) + right[r] : right[r], second);
-      }
+  if (add) {
+#pragma GCC unroll 16
+    for (int r = 0; r < M; r++) {
+      left[r] += load_some(c + r * c_row, first);
+      if (BOTH) right[r] += load_some(c + r * c_row + LANES, second);
     }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < M; r++) {
+    store_some(c + r * c_row, left[r], first);
+    if (BOTH) store_some(c + r * c_row + LANES, right[r], second);
   }
 }
 
@@ -297,6 +299,28 @@ template <class Kind>
 static void transposed_times(Scratch& scratch, int64_t m, int64_t n, int64_t k, const float* a,
                              int64_t a_row, const float* b, int64_t b_row, float* c) {
   transposed_times(scratch, m, n, a, a_row, Across<Kind>(scratch.right, m, k, b, b_row), c);
+}
+
+// sums += the sum of the rows: a few vectors at a time, so that additions need not wait for the last.
+static inline void add_columns(int64_t rows, int64_t columns, const float* from, int64_t row,
+                               float* sums) {
+  constexpr int64_t AT_ONCE = 4, STEP = AT_ONCE * LANES;
+  int64_t done = 0;
+  for (; done + STEP <= columns; done += STEP) {
+    V totals[AT_ONCE];
+    for (int64_t v = 0; v < AT_ONCE; v++) totals[v] = load(sums + done + v * LANES);
+    for (int64_t r = 0; r < rows; r++) {
+      const float* at = from + r * row + done;
+      for (int64_t v = 0; v < AT_ONCE; v++) totals[v] += load(at + v * LANES);
+    }
+    for (int64_t v = 0; v < AT_ONCE; v++) store(sums + done + v * LANES, totals[v]);
+  }
+  each_vector(columns - done, [&](int64_t some, int lanes) {
+    int64_t c = done + some;
+    V total = load_some(sums + c, lanes);
+    for (int64_t r = 0; r < rows; r++) total += load_some(from + r * row + c, lanes);
+    store_some(sums + c, total, lanes);
+  });
 }
 
 }  // namespace VARIANT
