@@ -31,7 +31,7 @@ template <class F>
 static inline void parallel_blocks(int64_t rows, const F& f) {
   int64_t blocks = (rows + ROWS - 1) / ROWS;
   parallel(blocks, 1, [&](int64_t begin, int64_t end) {
-    Scratch scratch;
+    static thread_local Scratch scratch;  // a thread comes here many times
     each_block(begin * ROWS, std::min(rows, end * ROWS),
                [&](int64_t row, int64_t count) { f(scratch, row, count); });
   });
@@ -323,8 +323,9 @@ static void mix(int64_t n, int64_t h, const float* x, const float* w1, const flo
   auto packed = pack_transposed<Kind>(w2, h, h);
   int64_t width = D * h;
   parallel((n + MIXED - 1) / MIXED, 1, [&](int64_t begin, int64_t end) {
-    Scratch scratch;
-    std::vector<float> turned(w1 == nullptr ? 0 : MIXED * width);
+    static thread_local Scratch scratch;
+    static thread_local std::vector<float> turned;
+    turned.resize(w1 == nullptr ? 0 : MIXED * width);
     for (int64_t i = begin * MIXED; i < std::min(n, end * MIXED); i += MIXED) {
       int64_t nodes = std::min(MIXED, n - i);
       const float* in = x + i * width;

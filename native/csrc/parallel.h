@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -18,18 +19,33 @@ extern coopsheaf_loop coopsheaf_parallel_loop;  // null: one thread
 
 namespace VARIANT {
 
-// Calls f(begin, end) on parts of [0, count), each of at least `grain`.
+// Calls f(begin, end) on pieces of [0, count), each of at least `grain`. Threads take a piece when
+// they are done with the last: one that other programs hold up does less.
 template <class F>
 static void parallel(int64_t count, int64_t grain, const F& f) {
+  constexpr int64_t MOST = 64;
   if (count <= 0) return;
-  if (coopsheaf_parallel_loop == nullptr || count <= grain) {
+  int64_t piece = std::max(grain, (count + MOST - 1) / MOST), pieces = (count + piece - 1) / piece;
+  if (coopsheaf_parallel_loop == nullptr || pieces == 1) {
     f((int64_t)0, count);
     return;
   }
+  struct Work {
+    const F& f;
+    int64_t count, piece, pieces;
+    std::atomic<int64_t> next;
+  } work{f, count, piece, pieces, {0}};
   coopsheaf_body body = [](int64_t begin, int64_t end, void* context) {
-    (*static_cast<const F*>(context))(begin, end);
+    Work& all = *static_cast<Work*>(context);
+    if (end - begin == all.pieces) {  // one thread
+      all.f((int64_t)0, all.count);
+      return;
+    }
+    for (int64_t at; (at = all.piece * all.next++) < all.count;) {
+      all.f(at, std::min(at + all.piece, all.count));
+    }
   };
-  coopsheaf_parallel_loop(0, count, grain, body, (void*)&f);
+  coopsheaf_parallel_loop(0, pieces, 1, body, &work);
 }
 
 // Nodes in parts of about as many edges: calls f(first, last). What a node costs beside its edges
