@@ -6,6 +6,7 @@ that one file serves every version of both.
 
 import platform
 import shutil
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,10 +19,13 @@ SOURCES = Path("csrc")
 FLAGS = ["-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-ffp-contract=fast"]
 AVX2 = ["-mavx2", "-mfma"]
 AVX512 = [*AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"]
+AVX512_BF16 = [*AVX512, "-mavx512bf16"]
 VARIANTS = {"portable": []}
 if platform.machine().lower() in ("x86_64", "amd64"):
     FLAGS.append("-DCOOPSHEAF_X86")
-    VARIANTS |= {"avx2": AVX2, "avx512": AVX512, "avx512_bf16": [*AVX512, "-mavx512bf16"]}
+    VARIANTS |= {"avx2": AVX2, "avx512": AVX512, "avx512_bf16": AVX512_BF16}
+    if sys.platform == "linux":  # elsewhere nobody has tiles, or is given them
+        VARIANTS["amx"] = [*AVX512_BF16, "-mamx-tile", "-mamx-bf16"]
 
 
 class BuildLibrary(build_ext):
@@ -39,14 +43,21 @@ class BuildLibrary(build_ext):
             )
         build = Path(self.build_temp)
         build.mkdir(parents=True, exist_ok=True)
-        jobs = [("library.cpp", "library", FLAGS)]
-        for name, instructions in VARIANTS.items():
+        made = {name: flags for name, flags in VARIANTS.items() if self.accepts(command, flags)}
+        tiles = ["-DCOOPSHEAF_TILES"] if "amx" in made else []
+        jobs = [("library.cpp", "library", [*FLAGS, *tiles])]
+        for name, instructions in made.items():
             jobs.append(("variant.cpp", name, [*FLAGS, f"-DVARIANT={name}", *instructions]))
         with ThreadPoolExecutor() as pool:
             objects = list(pool.map(lambda job: self.compile(build, *job), jobs))
         target = Path(self.get_ext_fullpath(extension.name))
         target.parent.mkdir(parents=True, exist_ok=True)
         self.compiler.link_shared_object(objects, str(target), target_lang="c++")
+
+    def accepts(self, command, flags):
+        """Whether the compiler knows these instructions: the newest ones are newer than some."""
+        test = [command, *flags, "-x", "c++", "-E", "-"]
+        return subprocess.run(test, input=b"", capture_output=True).returncode == 0
 
     def compile(self, build, source, name, flags):
         target = str(build / f"{name}.o")

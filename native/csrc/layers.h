@@ -37,7 +37,9 @@ static inline void parallel_blocks(int64_t rows, const F& f) {
   });
 }
 
-// y += bias, out = mask * act(y), for rows of `columns` numbers; y is kept if `out` is not y.
+// out = mask * act(y + bias) for rows of `columns` numbers, in place of y or beside it. Beside it, y
+// becomes what gradients of out are multiplied by, mask * act'(y + bias): the way back then needs
+// neither the mask nor the function again.
 template <int64_t ACT>
 static inline void finish_rows(int64_t rows, int64_t columns, const float* bias, float* y,
                                float* out, Mask* mask, int64_t first) {
@@ -47,29 +49,33 @@ static inline void finish_rows(int64_t rows, int64_t columns, const float* bias,
       int64_t some = std::min<int64_t>(512, columns - from), at = r * columns + from;
       if (mask != nullptr) mask->draw(first + at, some, keep);
       each_vector(some, [&](int64_t c, int lanes) {
-        V value = load_some(y + at + c, lanes);
+        V value = load_some(y + at + c, lanes), kept = all(1.0f);
+        if (mask != nullptr) kept = load_some(keep + c, lanes);
         if (bias != nullptr) value += load_some(bias + from + c, lanes);
-        if (out != y) store_some(y + at + c, value, lanes);
-        value = activate<ACT>(value);
-        if (mask != nullptr) value *= load_some(keep + c, lanes);
-        store_some(out + at + c, value, lanes);
+        Curve curve = activate<ACT>(value);
+        if (out != y) store_some(y + at + c, curve.slope * kept, lanes);
+        store_some(out + at + c, curve.value * kept, lanes);
       });
     }
   }
 }
 
-// g = grad * mask * act'(y)
+// g = grad * slope, or grad * mask where the activation is none and no slope was kept.
 template <int64_t ACT>
-static inline void unfinish_rows(int64_t count, const float* grad, const float* y, float* g,
+static inline void unfinish_rows(int64_t count, const float* grad, const float* slope, float* g,
                                  Mask* mask, int64_t first) {
   float keep[512];
   for (int64_t from = 0; from < count; from += 512) {
     int64_t some = std::min<int64_t>(512, count - from);
-    if (mask != nullptr) mask->draw(first + from, some, keep);
+    const float* factors = ACT == IDENTITY ? keep : slope + from;
+    if (ACT == IDENTITY && mask != nullptr) {
+      mask->draw(first + from, some, keep);
+    } else if (ACT == IDENTITY) {
+      factors = nullptr;
+    }
     each_vector(some, [&](int64_t c, int lanes) {
       V value = load_some(grad + from + c, lanes);
-      if (mask != nullptr) value *= load_some(keep + c, lanes);
-      if (ACT != IDENTITY) value *= derivative<ACT>(load_some(y + from + c, lanes));
+      if (factors != nullptr) value *= load_some(factors + c, lanes);
       store_some(g + from + c, value, lanes);
     });
   }
@@ -86,7 +92,7 @@ static inline void rectify(int64_t rows, int64_t columns, const float* told, int
   }
 }
 
-// ---- y = x Wᵀ + b, out = act(y); W (o, k)
+// ---- out = act(y) of y = x Wᵀ + b, W (o, k); beside it, y becomes the slope
 
 template <class Kind>
 static void linear(int64_t n, int64_t k, int64_t o, const float* x, const float* weight,
@@ -104,7 +110,7 @@ static void linear(int64_t n, int64_t k, int64_t o, const float* x, const float*
 
 template <class Kind>
 static void linear_back(int64_t n, int64_t k, int64_t o, const float* grad, const float* x,
-                        const float* weight, int64_t activation, const float* y, float* grad_x,
+                        const float* weight, int64_t activation, const float* slope, float* grad_x,
                         float* grad_weight, float* grad_bias) {
   auto packed = grad_x == nullptr ? Packed<Kind>() : pack<Kind>(weight, o, k);
   std::vector<float> total(o * k + o);
@@ -115,7 +121,7 @@ static void linear_back(int64_t n, int64_t k, int64_t o, const float* grad, cons
       each_block(first, last, [&](int64_t row, int64_t rows) {
         const float* g = grad + row * o;
         if (act != IDENTITY) {
-          unfinish_rows<act>(rows * o, g, y + row * o, inner.data(), nullptr, 0);
+          unfinish_rows<act>(rows * o, g, slope + row * o, inner.data(), nullptr, 0);
           g = inner.data();
         }
         transposed_times<Kind>(scratch, rows, o, k, g, o, x + row * k, k, sums);
@@ -191,8 +197,8 @@ static void mlps_back(const MLPSizes& s, const float* grad, const float* x, cons
 }
 
 // ---- a level of GraphSAGE, of several stacks: y = L mean_{j -> i} p(x_j) + b + R x_i,
-// p(x) = relu(W x + a) or x, and out = mask * act(y). Parameters are L, b, R and, if the level
-// projects, W, a. x is (n, k) or (count, n, k); sent, p(x), is (count, n, k); y is (count, n, o).
+// p(x) = relu(W x + a) or x, and out = mask * act(y); beside it, y becomes the slope. Parameters are
+// L, b, R and, if the level projects, W, a. x is (n, k) or (count, n, k); sent, p(x), is (count, n, k); y is (count, n, o).
 
 struct SageSizes {
   int64_t n, k, o, count;
@@ -249,7 +255,7 @@ static void sage(const SageSizes& s, const float* x, const int64_t* ptr, const I
 // `ptr`, `other` list the edges by their source here.
 template <class Kind, class Index>
 static void sage_back(const SageSizes& s, const float* grad, const float* x, const float* sent,
-                      const float* y, const int64_t* ptr, const Index* other,
+                      const float* slope, const int64_t* ptr, const Index* other,
                       const float* inverse_degree, const float* const* parameters,
                       int64_t activation, Mask mask, float* inner, float* spread,
                       float* grad_x, float* grad_parameters) {
@@ -265,7 +271,7 @@ static void sage_back(const SageSizes& s, const float* grad, const float* x, con
         for (int64_t i = begin; i < end; i++) {
           int64_t at = (j * s.n + i) * o;
           float *g = inner + i * o, *to = spread + i * o;
-          unfinish_rows<act>(o, outer + i * o, y + at, g, mask.drops() ? &own_mask : nullptr, at);
+          unfinish_rows<act>(o, outer + i * o, slope + at, g, mask.drops() ? &own_mask : nullptr, at);
           each_vector(o, [&](int64_t c, int lanes) {
             store_some(to + c, load_some(g + c, lanes) * inverse_degree[i], lanes);
           });
@@ -415,7 +421,7 @@ static void update(int64_t n, int64_t d, int64_t h, const float* x, const float*
         each_vector(h, [&](int64_t c, int lanes) {
           V v = load_some(y + row * h + c, lanes) * load_some(&keep[c], lanes);
           V own = kept * load_some(x + row * h + c, lanes);
-          store_some(out + row * h + c, own - activate<act>(v), lanes);
+          store_some(out + row * h + c, own - activate<act>(v).value, lanes);
         });
       }
     });
@@ -438,7 +444,7 @@ static void update_back(int64_t n, int64_t d, int64_t h, const float* grad, cons
           V g = load_some(grad + row * h + c, lanes), m = load_some(&keep[c], lanes);
           V v = load_some(y + row * h + c, lanes) * m;
           store_some(grad_x + row * h + c, kept * g, lanes);
-          store_some(grad_y + row * h + c, -g * m * derivative<act>(v), lanes);
+          store_some(grad_y + row * h + c, -g * m * activate<act>(v).slope, lanes);
           dots += g * load_some(x + row * h + c, lanes);
         });
         sums[row % d] += sum(dots);

@@ -6,16 +6,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "processor.h"
+
 extern "C" {
 typedef void (*coopsheaf_body)(int64_t begin, int64_t end, void* context);
 typedef int32_t (*coopsheaf_loop)(int64_t begin, int64_t end, int64_t grain, coopsheaf_body body,
                                   void* context);
 extern coopsheaf_loop coopsheaf_parallel_loop;  // null: one thread
 }
-
-#ifndef VARIANT
-#define VARIANT portable
-#endif
 
 namespace VARIANT {
 
@@ -27,6 +25,7 @@ static void parallel(int64_t count, int64_t grain, const F& f) {
   if (count <= 0) return;
   int64_t piece = std::max(grain, (count + MOST - 1) / MOST), pieces = (count + piece - 1) / piece;
   if (coopsheaf_parallel_loop == nullptr || pieces == 1) {
+    Processor processor;
     f((int64_t)0, count);
     return;
   }
@@ -37,6 +36,7 @@ static void parallel(int64_t count, int64_t grain, const F& f) {
   } work{f, count, piece, pieces, {0}};
   coopsheaf_body body = [](int64_t begin, int64_t end, void* context) {
     Work& all = *static_cast<Work*>(context);
+    Processor processor;
     if (end - begin == all.pieces) {  // one thread
       all.f((int64_t)0, all.count);
       return;

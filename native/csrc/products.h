@@ -10,13 +10,19 @@
 #pragma once
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
+#include "tiles.h"
 #include "vector.h"
 
 namespace VARIANT {
 
-constexpr int64_t ROWS = 336;  // of a block
+#if defined(__AMX_BF16__)
+constexpr int64_t ROWS = 448;  // of a block: whole tiles of either kind
+#else
+constexpr int64_t ROWS = 336;
+#endif
 #if defined(__AVX512F__)
 constexpr int TILE = 14;  // rows of a tile: 28 of 32 registers hold it
 #elif defined(__AVX2__)
@@ -29,6 +35,7 @@ constexpr int WIDE = 2 * LANES;  // columns of a tile
 struct Single {
   typedef float Cell;  // of packed factors: one number of the running index
   static constexpr int DEPTH = 1;
+  static constexpr int64_t UNIT = 1;  // what numbers of cells are rounded up to
   static inline V broadcast(Cell a) { return all(a); }
   static inline V take(const Cell* from) { return load(from); }
   static inline V multiply_add(V a, V b, V c) { return a * b + c; }
@@ -38,6 +45,11 @@ struct Single {
 struct Half {
   typedef uint32_t Cell;
   static constexpr int DEPTH = 2;
+#if defined(__AMX_BF16__)
+  static constexpr int64_t UNIT = SIDE;
+#else
+  static constexpr int64_t UNIT = 1;
+#endif
   static inline VU broadcast(Cell a) { return a - VU{}; }
   static inline VU take(const Cell* from) {
     VU v;
@@ -53,6 +65,31 @@ struct Half {
 #endif
   }
 };
+
+// How many cells hold k numbers.
+template <class Kind>
+static inline int64_t cells_of(int64_t k) {
+  constexpr int64_t numbers = Kind::DEPTH * Kind::UNIT;
+  return (k + numbers - 1) / numbers * Kind::UNIT;
+}
+
+// Memory that begins where a line of the cache does.
+template <class T>
+struct InLine {
+  typedef T value_type;
+  InLine() = default;
+  template <class U>
+  InLine(const InLine<U>&) {}
+  T* allocate(size_t n) { return (T*)::operator new(n * sizeof(T), std::align_val_t(64)); }
+  void deallocate(T* at, size_t) { ::operator delete(at, std::align_val_t(64)); }
+  template <class U>
+  bool operator==(const InLine<U>&) const { return true; }
+  template <class U>
+  bool operator!=(const InLine<U>&) const { return false; }
+};
+template <class T>
+using Line = std::vector<T, InLine<T>>;
+typedef Line<uint32_t> Cells;
 
 // To bfloat16, to nearest and even; what is infinite or no number stays so.
 static inline uint32_t to_half(float x) {
@@ -84,11 +121,10 @@ static inline VU to_cells(V first, V second) {
 template <class Kind>
 struct Packed {
   int64_t depth, columns;  // k in cells, n
-  std::vector<typename Kind::Cell> cells;
+  Line<typename Kind::Cell> cells;
 
   template <class F>
-  Packed(int64_t k, int64_t n, F element)
-      : depth((k + Kind::DEPTH - 1) / Kind::DEPTH), columns(n) {
+  Packed(int64_t k, int64_t n, F element) : depth(cells_of<Kind>(k)), columns(n) {
     int64_t panels = (n + WIDE - 1) / WIDE;
     cells.assign(panels * depth * WIDE, 0);
     for (int64_t first = 0; first < n; first += WIDE) {
@@ -173,20 +209,21 @@ static inline void tile_of(int64_t rows, int64_t depth, const typename Kind::Cel
 
 // What a thread needs to bring blocks into the form that is multiplied.
 struct Scratch {
-  std::vector<uint32_t> left, right, own;
+  Cells left, right, own;
 };
 
 // Rows of numbers to cells along the rows, (m, k) to (m, depth).
-static inline const float* along(std::vector<uint32_t>&, const Single*, int64_t, int64_t,
+static inline const float* along(Cells&, const Single*, int64_t, int64_t,
                                  const float* a, int64_t row, int64_t& cell_row) {
   cell_row = row;
   return a;
 }
 
-static inline const uint32_t* along(std::vector<uint32_t>& cells, const Half*, int64_t m, int64_t k,
+static inline const uint32_t* along(Cells& cells, const Half*, int64_t m, int64_t k,
                                     const float* a, int64_t row, int64_t& cell_row) {
-  cell_row = (k + 1) / 2;
-  cells.resize(m * cell_row + 1);
+  cell_row = cells_of<Half>(k);
+  int64_t rows = (m + Half::UNIT - 1) / Half::UNIT * Half::UNIT;  // whole tiles may be read
+  cells.resize(rows * cell_row + 1);
   for (int64_t r = 0; r < m; r++) {
     uint16_t* to = (uint16_t*)(cells.data() + r * cell_row);
     const float* from = a + r * row;
@@ -198,22 +235,24 @@ static inline const uint32_t* along(std::vector<uint32_t>& cells, const Half*, i
     }
 #endif
     for (; i < k; i++) to[i] = (uint16_t)to_half(from[i]);
-    if (k % 2) to[k] = 0;
+    for (; i < 2 * cell_row; i++) to[i] = 0;
   }
   return cells.data();
 }
 
 // Pairs of rows to cells across the rows, (m, k) to (ceil(m / 2), k).
-static inline const float* across(std::vector<uint32_t>&, const Single*, int64_t, int64_t,
+static inline const float* across(Cells&, const Single*, int64_t, int64_t,
                                   const float* a, int64_t row, int64_t& cell_row) {
   cell_row = row;
   return a;
 }
 
-static inline const uint32_t* across(std::vector<uint32_t>& cells, const Half*, int64_t m,
-                                     int64_t k, const float* a, int64_t row, int64_t& cell_row) {
+static inline const uint32_t* across(Cells& cells, const Half*, int64_t m, int64_t k,
+                                     const float* a, int64_t row, int64_t& cell_row) {
   cell_row = (k + WIDE - 1) / WIDE * WIDE;  // whole tiles may be read
-  cells.resize((m + 1) / 2 * cell_row);
+  int64_t depth = cells_of<Half>(m), there = (m + 1) / 2;
+  cells.resize(depth * cell_row);
+  std::fill(cells.begin() + there * cell_row, cells.end(), 0);
   for (int64_t r = 0; r < m; r += 2) {
     const float *upper = a + r * row, *lower = upper + row;
     uint32_t* to = cells.data() + r / 2 * cell_row;
@@ -228,13 +267,38 @@ static inline const uint32_t* across(std::vector<uint32_t>& cells, const Half*, 
   return cells.data();
 }
 
+#if defined(__AMX_BF16__)
+// Pairs of rows to cells, and columns to rows, (m, k) to (k, depth).
+static inline const uint32_t* upright(Cells& cells, int64_t m, int64_t k, const float* a,
+                                      int64_t row, int64_t& cell_row) {
+  cell_row = cells_of<Half>(m);
+  cells.resize((k + SIDE - 1) / SIDE * SIDE * cell_row);
+  each_vector(k, [&](int64_t c, int count) {
+    for (int64_t r = 0; r < cell_row; r += SIDE) {
+      VU square[SIDE];
+      for (int64_t p = 0; p < SIDE; p++) {
+        int64_t at = 2 * (r + p);
+        V upper = at < m ? load_some(a + at * row + c, count) : V{};
+        V lower = at + 1 < m ? load_some(a + (at + 1) * row + c, count) : V{};
+        square[p] = to_cells(upper, lower);
+      }
+      turn(square);
+      for (int64_t p = 0; p < SIDE; p++) {
+        std::memcpy(&cells[(c + p) * cell_row + r], &square[p], sizeof square[p]);
+      }
+    }
+  });
+  return cells.data();
+}
+#endif
+
 // A of a product A B as cells along its rows; good as long as the cells are not used again.
 template <class Kind>
 struct Along {
   const typename Kind::Cell* cells;
   int64_t row;  // how far rows are apart
 
-  Along(std::vector<uint32_t>& store, int64_t m, int64_t k, const float* a, int64_t a_row) {
+  Along(Cells& store, int64_t m, int64_t k, const float* a, int64_t a_row) {
     cells = along(store, (const Kind*)nullptr, m, k, a, a_row, row);
   }
 };
@@ -246,6 +310,12 @@ static void times(int64_t m, const Along<Kind>& a, const Packed<Kind>& b, float*
   for (int64_t j = 0; j < b.columns; j += WIDE) {
     const auto* panel = b.cells.data() + j * b.depth;
     int columns = (int)std::min<int64_t>(WIDE, b.columns - j);
+#if defined(__AMX_BF16__)
+    if constexpr (Kind::DEPTH == 2) {
+      tiles_of(m, b.depth, a.cells, a.row, panel, WIDE, c + j, c_row, columns, add);
+      continue;
+    }
+#endif
     for (int64_t r = 0; r < m; r += TILE) {
       tile_of<Kind>(m - r, b.depth, a.cells + r * a.row, a.row, 1, panel, WIDE, c + r * c_row + j,
                     c_row, columns, add);
@@ -265,7 +335,7 @@ struct Across {
   const typename Kind::Cell* cells;
   int64_t columns, row;  // k, and how far rows are apart
 
-  Across(std::vector<uint32_t>& store, int64_t m, int64_t k, const float* b, int64_t b_row)
+  Across(Cells& store, int64_t m, int64_t k, const float* b, int64_t b_row)
       : columns(k) {
     cells = across(store, (const Kind*)nullptr, m, k, b, b_row, row);
   }
@@ -275,7 +345,17 @@ struct Across {
 template <class Kind>
 static void transposed_times(Scratch& scratch, int64_t m, int64_t n, const float* a, int64_t a_row,
                              const Across<Kind>& b, float* c) {
-  int64_t left_row, k = b.columns, depth = (m + Kind::DEPTH - 1) / Kind::DEPTH;
+  int64_t left_row, k = b.columns, depth = cells_of<Kind>(m);
+#if defined(__AMX_BF16__)
+  if constexpr (Kind::DEPTH == 2) {
+    auto* turned = upright(scratch.left, m, n, a, a_row, left_row);
+    for (int64_t j = 0; j < k; j += WIDE) {
+      tiles_of(n, depth, turned, left_row, b.cells + j, b.row, c + j, k,
+               std::min<int64_t>(WIDE, k - j), true);
+    }
+    return;
+  }
+#endif
   auto* left = across(scratch.left, (const Kind*)nullptr, m, n, a, a_row, left_row);
   std::vector<typename Kind::Cell> edge;
   for (int64_t j = 0; j < k; j += WIDE) {
@@ -301,26 +381,31 @@ static void transposed_times(Scratch& scratch, int64_t m, int64_t n, int64_t k, 
   transposed_times(scratch, m, n, a, a_row, Across<Kind>(scratch.right, m, k, b, b_row), c);
 }
 
-// sums += the sum of the rows: a few vectors at a time, so that additions need not wait for the last.
+// sums += the sum of the rows: a few vectors at a time, so that additions need not wait for the last,
+// and a few rows, so that little is added to little.
 static inline void add_columns(int64_t rows, int64_t columns, const float* from, int64_t row,
                                float* sums) {
-  constexpr int64_t AT_ONCE = 4, STEP = AT_ONCE * LANES;
-  int64_t done = 0;
-  for (; done + STEP <= columns; done += STEP) {
-    V totals[AT_ONCE];
-    for (int64_t v = 0; v < AT_ONCE; v++) totals[v] = load(sums + done + v * LANES);
-    for (int64_t r = 0; r < rows; r++) {
-      const float* at = from + r * row + done;
-      for (int64_t v = 0; v < AT_ONCE; v++) totals[v] += load(at + v * LANES);
+  constexpr int64_t AT_ONCE = 4, STEP = AT_ONCE * LANES, FEW = 32;
+  for (int64_t first = 0; first < rows; first += FEW, from += FEW * row) {
+    int64_t few = std::min(FEW, rows - first), done = 0;
+    for (; done + STEP <= columns; done += STEP) {
+      V totals[AT_ONCE] = {};
+      for (int64_t r = 0; r < few; r++) {
+        const float* at = from + r * row + done;
+        for (int64_t v = 0; v < AT_ONCE; v++) totals[v] += load(at + v * LANES);
+      }
+      for (int64_t v = 0; v < AT_ONCE; v++) {
+        float* to = sums + done + v * LANES;
+        store(to, load(to) + totals[v]);
+      }
     }
-    for (int64_t v = 0; v < AT_ONCE; v++) store(sums + done + v * LANES, totals[v]);
+    each_vector(columns - done, [&](int64_t some, int lanes) {
+      int64_t c = done + some;
+      V total = V{};
+      for (int64_t r = 0; r < few; r++) total += load_some(from + r * row + c, lanes);
+      store_some(sums + c, load_some(sums + c, lanes) + total, lanes);
+    });
   }
-  each_vector(columns - done, [&](int64_t some, int lanes) {
-    int64_t c = done + some;
-    V total = load_some(sums + c, lanes);
-    for (int64_t r = 0; r < rows; r++) total += load_some(from + r * row + c, lanes);
-    store_some(sums + c, total, lanes);
-  });
 }
 
 }  // namespace VARIANT

@@ -60,6 +60,16 @@ static inline V all(float value) { return value - V{}; }
 
 static inline V choose(VI condition, V yes, V no) { return condition ? yes : no; }
 
+// 1 / x for x that is neither zero nor tiny nor large, to within a bit or two.
+static inline V reciprocal(V x) {
+#if defined(__AVX512F__)
+  V guess = (V)_mm512_rcp14_ps((__m512)x);
+  return guess * (2.0f - x * guess);
+#else
+  return 1.0f / x;
+#endif
+}
+
 static inline float sum(V v) {
 #if defined(__AVX512F__)
   return _mm512_reduce_add_ps((__m512)v);
@@ -92,7 +102,7 @@ static inline void store_some(float* to, V v, int count) {
 }
 
 // e^x: x = k ln 2 + r with |r| <= ln 2 / 2, and a polynomial for e^r.
-static inline V exponential(V x) {
+static inline __attribute__((always_inline)) V exponential(V x) {
   const float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
   x = choose(x < -87.0f, all(-87.0f), x);
   x = choose(x > 88.0f, all(88.0f), x);
@@ -132,9 +142,9 @@ struct Normal {
 // The distribution function and the density of the normal law, which GELU and its derivative are
 // made of. With z = |x| / sqrt 2 and t = 1 / (1 + 0.45 z), erfc z = e^(-z^2) t q(2t - 1); the
 // polynomial q was fitted to a relative error of 3.3e-8 for all z >= 0.
-static inline Normal normal(V x) {
+static inline __attribute__((always_inline)) Normal normal(V x) {
   V z = absolute(x) * 0.70710678118654752f;
-  V t = 1.0f / (1.0f + 0.45f * z);
+  V t = reciprocal(1.0f + 0.45f * z);
   V s = 2.0f * t - 1.0f;
   V bell = exponential(-0.5f * x * x);
   V q = all(-8.084650877147238e-05f);
@@ -154,21 +164,19 @@ static inline Normal normal(V x) {
 // The activations that kernels know, by the numbers that Python gives them.
 enum Activation : int64_t { IDENTITY = 0, RELU = 1, GELU = 2 };
 
-template <int64_t ACT>
-static inline V activate(V x) {
-  if (ACT == RELU) return choose(x > 0.0f, x, V{});
-  if (ACT == GELU) return x * normal(x).cdf;
-  return x;
-}
+// A function and its derivative at one place; who asks for one of them gets no more computed.
+struct Curve {
+  V value, slope;
+};
 
 template <int64_t ACT>
-static inline V derivative(V x) {
-  if (ACT == RELU) return choose(x > 0.0f, all(1.0f), V{});
+static inline __attribute__((always_inline)) Curve activate(V x) {
+  if (ACT == RELU) return {choose(x > 0.0f, x, V{}), choose(x > 0.0f, all(1.0f), V{})};
   if (ACT == GELU) {
     Normal law = normal(x);
-    return law.cdf + x * law.pdf;
+    return {x * law.cdf, law.cdf + x * law.pdf};
   }
-  return all(1.0f);
+  return {x, all(1.0f)};
 }
 
 }  // namespace VARIANT

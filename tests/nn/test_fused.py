@@ -24,7 +24,7 @@ if not native.is_available():
     pytest.skip("coopsheaf-kernels is not installed", allow_module_level=True)
 
 ACTS = {"identity": fused.IDENTITY, "relu": fused.RELU, "gelu": fused.GELU}
-N = 700  # more than two blocks of rows
+N = 1000  # more than two blocks of rows
 BIG = Graph(torch.randint(0, N, (2, 3000), generator=torch.Generator().manual_seed(1)), N)
 GRAPHS = {"big": BIG} | {
     name: Graph(edges, n)
@@ -264,6 +264,19 @@ def test_products_in_bfloat16_round_their_factors_and_nothing_else() -> None:
     for ours, true in zip(got, wanted, strict=True):
         assert_close(ours.double(), true, rtol=0, atol=3e-6 * float(true.abs().max()))
     assert (got[0] - x @ weight.T).abs().max() > 1e-3  # it was rounded
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (17, 31, 16), (33, 32, 17), (449, 64, 64), (31, 65, 33), (64, 3, 90)])  # fmt: skip
+def test_parts_of_tiles_are_whole_products(sizes: tuple[int, int, int]) -> None:
+    """Rows, columns and sums that fill no tile of 16 by 16, and sums over pairs."""
+    n, k, o = sizes
+    x, weight = randn(n, k).float(), randn(o, k, seed=1).float()
+    grad = torch.linspace(-1, 1, n * o).view(n, o)
+    with use_products("bf16"):
+        got = with_gradients(lambda x, w: fused.linear(x, w, None), [x, weight])
+    wanted = [rounded(x) @ rounded(weight).T, rounded(grad) @ rounded(weight), rounded(grad).T @ rounded(x)]  # fmt: skip
+    for ours, true in zip(got, wanted, strict=True):
+        assert_close(ours.double(), true, rtol=0, atol=3e-6 * float(true.abs().max()))
 
 
 def test_numbers_that_are_none_stay_so_in_bfloat16() -> None:

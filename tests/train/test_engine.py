@@ -11,7 +11,7 @@ from train.small import node_dataset, recipe
 
 from coopsheaf.train import engine, run
 from coopsheaf.train.config import TrainConfig
-from coopsheaf.train.engine import Plain, make_fabric
+from coopsheaf.train.engine import Plain, make_fabric, without_tiny_numbers
 from coopsheaf.train.run import run_split
 
 SETTINGS: list[dict[str, Any]] = [
@@ -84,3 +84,31 @@ for task in ("multiclass", "binary", "regression"):
     assert "coopsheaf.train.loop" in modules
     heavy = ("lightning", "lightning_fabric", "torchmetrics", "optuna", "matplotlib", "sklearn")
     assert not {name for name in modules if name.partition(".")[0] in heavy}
+
+
+def halved(number: float) -> float:
+    return torch.full((1,), number).mul(0.5).item()
+
+
+def test_tiny_numbers_are_zero_in_training_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = []
+    ordinary = engine.Plain.backward
+    monkeypatch.setattr(
+        engine.Plain, "backward", lambda *given: (seen.append(halved(1e-40)), ordinary(*given))
+    )
+    assert halved(1e-40) > 0
+    run_split(recipe(epochs=2), node_dataset(), device="cpu")
+    assert seen == [0.0, 0.0]
+    assert halved(1e-40) > 0
+
+
+def test_who_has_asked_for_it_before_keeps_it() -> None:
+    torch.set_flush_denormal(True)
+    try:
+        with without_tiny_numbers():
+            assert halved(1e-40) == 0
+        assert halved(1e-40) == 0
+    finally:
+        torch.set_flush_denormal(False)

@@ -5,8 +5,9 @@ only where :func:`coopsheaf.sheaves.kernels.is_fused` says so. Second derivative
 composition. Products are in bfloat16 inside :func:`coopsheaf.nn.products.use_products`.
 
 Dropout masks come from a counter-based generator: whether an entry is kept depends on one seed,
-drawn from PyTorch's generator, and on the entry's place. So masks are drawn again on the way back
-instead of kept, and are the same for any number of threads.
+drawn from PyTorch's generator, and on the entry's place. So masks are the same for any number of
+threads and are not kept: on the way back they are drawn again, or are part of the slope of an
+activation, which is kept in place of what it was applied to.
 """
 
 from __future__ import annotations
@@ -97,25 +98,25 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, act: int = IDENTITY) 
 def _linear(
     x: Tensor, weight: Tensor, bias: Tensor | None, act: int, halved: bool, *, keep: bool
 ) -> tuple[Tensor, Tensor]:
-    """The output, and what the activation was applied to."""
+    """The output and, if it is to be kept, the activation's slope."""
     (n, k), o = x.shape, weight.shape[0]
-    y = x.new_empty(n, o)
-    out = torch.empty_like(y) if keep and act != IDENTITY else y
-    call("linear", n, k, o, x, weight, bias, act, halved, y, out)
-    return out, y
+    slope = x.new_empty(n, o)
+    out = torch.empty_like(slope) if keep and act != IDENTITY else slope
+    call("linear", n, k, o, x, weight, bias, act, halved, slope, out)
+    return out, slope
 
 
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, act: int, halved: bool) -> Any:
-        out, y = _linear(x, weight, bias, act, halved, keep=True)
-        ctx.save_for_backward(x, weight, bias, y if act != IDENTITY else None)
+        out, slope = _linear(x, weight, bias, act, halved, keep=True)
+        ctx.save_for_backward(x, weight, bias, slope if act != IDENTITY else None)
         ctx.act, ctx.halved = act, halved
         return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        x, weight, bias, y = ctx.saved_tensors
+        x, weight, bias, slope = ctx.saved_tensors
         if torch.is_grad_enabled():  # somebody will differentiate again
             inputs = (x, weight, bias, ctx.act, ctx.halved)
             return differentiable_backward(_compose_linear, inputs, ctx.needs_input_grad, grad)
@@ -125,7 +126,7 @@ class _Linear(torch.autograd.Function):
         grad_bias = None if bias is None else torch.empty_like(bias)
         found = grad_x, grad_weight, grad_bias
         grad = grad.contiguous()
-        call("linear_back", n, k, o, grad, x, weight, ctx.act, ctx.halved, y, *found)
+        call("linear_back", n, k, o, grad, x, weight, ctx.act, ctx.halved, slope, *found)
         return *found, None, None
 
 
@@ -239,23 +240,22 @@ class _Level:
     def forward(
         self, x: Tensor, parameters: Sequence[Tensor], *, keep: bool
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """The output, what the activation was applied to, and p(x)."""
+        """The output, the slope of activation and dropout if it is to be kept, and p(x)."""
         sizes = n, k, o, count, _, projects = self.sizes(x, parameters)
         sent = x.new_empty(count, n, k) if projects else None
-        told, y = x.new_empty(n, o), x.new_empty(count, n, o)
-        changes = self.act != IDENTITY or self.mask[1] > 0
-        out = torch.empty_like(y) if keep and changes else y
+        told, slope = x.new_empty(n, o), x.new_empty(count, n, o)
+        out = torch.empty_like(slope) if keep and self.act != IDENTITY else slope
         edges = *edge_lists(self.graph.by_target), self.inverse_degree
         how = (self.act, *self.mask, self.halved)
-        call("sage", *sizes, x, *edges, addresses(list(parameters)), *how, sent, told, y, out)
-        return out, y, sent
+        call("sage", *sizes, x, *edges, addresses(list(parameters)), *how, sent, told, slope, out)
+        return out, slope, sent
 
     def backward(
         self,
         grad: Tensor,
         x: Tensor,
         sent: Tensor | None,
-        y: Tensor | None,
+        slope: Tensor | None,
         parameters: Sequence[Tensor],
         *,
         for_x: bool,
@@ -267,29 +267,29 @@ class _Level:
         edges = *edge_lists(self.graph.by_source), self.inverse_degree
         given, how = addresses(list(parameters)), (self.act, *self.mask, self.halved)
         scratch = inner, spread, grad_x, found
-        y = grad if y is None else y  # not looked at
-        call("sage_back", *sizes, grad, x, sent, y, *edges, given, *how, *scratch)
+        slope = grad if slope is None else slope  # not looked at
+        call("sage_back", *sizes, grad, x, sent, slope, *edges, given, *how, *scratch)
         return grad_x, _apart(found, parameters)
 
 
 class _SageLevel(torch.autograd.Function):
-    """Keeps x, p(x) and what the activation was applied to."""
+    """Keeps x, p(x) and the slope of activation and dropout."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, level: _Level, *parameters: Tensor) -> Tensor:
-        out, y, sent = level.forward(x, parameters, keep=True)
+        out, slope, sent = level.forward(x, parameters, keep=True)
         ctx.level = level
-        ctx.save_for_backward(x, sent, None if level.act == IDENTITY else y, *parameters)
+        ctx.save_for_backward(x, sent, None if level.act == IDENTITY else slope, *parameters)
         return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
-        x, sent, y, *parameters = ctx.saved_tensors
+        x, sent, slope, *parameters = ctx.saved_tensors
         if torch.is_grad_enabled():  # somebody will differentiate again
             inputs = (x, ctx.level, *parameters)
             return differentiable_backward(_compose_level, inputs, ctx.needs_input_grad, grad)
         for_x, grad = ctx.needs_input_grad[0], grad.contiguous()
-        grad_x, found = ctx.level.backward(grad, x, sent, y, parameters, for_x=for_x)
+        grad_x, found = ctx.level.backward(grad, x, sent, slope, parameters, for_x=for_x)
         return grad_x, None, *found
 
 

@@ -19,7 +19,7 @@ from coopsheaf.memory import ease_memory
 from coopsheaf.schema import brief_text
 from coopsheaf.train.checkpoint import load_tensors, pack, save_tensors, unpack
 from coopsheaf.train.config import STEP_EPOCHS, STEP_FALL, TrainConfig
-from coopsheaf.train.engine import Engine
+from coopsheaf.train.engine import Engine, without_tiny_numbers
 from coopsheaf.train.evaluation import epochs_between, evaluate_together, regular_parts
 from coopsheaf.train.evaluation import evaluate as evaluate
 from coopsheaf.train.feed import Feed
@@ -78,6 +78,7 @@ def train_dtype(config: TrainConfig) -> torch.dtype:
     return torch.float64 if config.precision == "64" else torch.float32
 
 
+@without_tiny_numbers()
 def fit(
     model: nn.Module,
     feed: Feed,

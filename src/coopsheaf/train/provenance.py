@@ -52,8 +52,9 @@ def instructions() -> dict[str, str]:
 
     ``kernel`` is that of this package, with version and instructions if it is compiled (which draws
     other dropout masks, too); ``capability`` is that of PyTorch's own kernels, ``onednn`` the best
-    set that oneDNN finds on this processor (Linux only; PyTorch does not say which it chose), and
-    the variables of the environment that limit either are there by their names.
+    set that oneDNN finds on this processor (Linux only; PyTorch does not say which it chose),
+    ``subnormal`` what became of numbers too small to be normal in training. The variables of the
+    environment that limit the sets are there by their names.
     """
     limits = ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_CBWR",
               "MKL_ENABLE_INSTRUCTIONS")  # fmt: skip
@@ -61,6 +62,7 @@ def instructions() -> dict[str, str]:
         "kernel": describe_kernel(),
         "capability": torch.backends.cpu.get_cpu_capability(),
         "onednn": onednn_instructions(_cpu_flags()),
+        "subnormal": "zero",  # see :func:`coopsheaf.train.engine.without_tiny_numbers`
         **{name: os.environ[name] for name in limits if name in os.environ},
     }
     return {name: value for name, value in found.items() if value}

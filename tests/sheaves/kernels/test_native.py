@@ -185,7 +185,7 @@ def test_any_number_of_threads_gives_the_same_bits() -> None:
         assert all(torch.equal(a, b) for a, b in zip(found[0], other, strict=True))
 
 
-SETS = ["portable", "avx2", "avx512", "avx512_bf16"]
+SETS = ["portable", "avx2", "avx512", "avx512_bf16", "amx"]
 
 
 def supported() -> list[str]:
@@ -207,6 +207,23 @@ def test_every_set_of_instructions(instructions: str, monkeypatch: pytest.Monkey
     for d, h in ((3, 33), (5, 7)):
         compare(operator(ODD["random-directed"], True), parts(9, d, h, True))
     test_maps_of_free_numbers(4)
+    check_halved_products(other)
+
+
+def check_halved_products(of: library.Library) -> None:
+    """x Wᵀ in bfloat16, the sum in single precision."""
+    for n, k, o in ((3, 5, 2), (40, 64, 48), (450, 33, 70)):
+        x, weight, out = randn(n, k).float(), randn(o, k, seed=1).float(), torch.empty(n, o)
+        of("linear", n, k, o, x, weight, None, 0, 1, out, out)
+        wanted = x.bfloat16().double() @ weight.bfloat16().double().T
+        assert_close(out.double(), wanted, rtol=0, atol=3e-6 * float(wanted.abs().max()))
+
+
+def test_numbers_too_small_to_be_normal_are_zero_and_stay_numbers_elsewhere() -> None:
+    x, out = torch.full((1, 16), 1e-40), torch.empty(1, 16)
+    native.call("linear", 1, 16, 16, x, torch.eye(16), None, 0, 0, out, out)
+    assert out.count_nonzero() == 0
+    assert (x * 0.5).count_nonzero() == 16  # this thread computes as before
 
 
 # What is installed badly is not used, and said.

@@ -46,7 +46,7 @@ _KINDS = {"n": ctypes.c_int64, "x": ctypes.c_float, "a": ctypes.c_void_p}
 
 _TORCH = {"darwin": "libtorch_cpu.dylib", "win32": "torch_cpu.dll"}  # elsewhere .so
 
-INTERFACE = 2  # raised, here and in `library.cpp`, with every change of arguments
+INTERFACE = 3  # raised, here and in `library.cpp`, with every change of arguments
 LARGEST_STALK = 8  # the largest stalk dimension that was compiled
 
 
@@ -69,8 +69,9 @@ class Library:
             )
         best = library.coopsheaf_instructions
         best.restype = ctypes.c_char_p
+        found = best().decode()  # also where a set is given: it asks the system for tiles
         self.version = version
-        self.instructions = instructions or best().decode()
+        self.instructions = instructions or found
         self.functions = {}
         for name, arguments in _ARGUMENTS.items():
             function = getattr(library, f"{name}_{self.instructions}")

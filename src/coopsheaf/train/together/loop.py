@@ -17,7 +17,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from coopsheaf.data.dataset import PARTS
 from coopsheaf.memory import ease_memory
 from coopsheaf.train.config import TrainConfig
-from coopsheaf.train.engine import Engine
+from coopsheaf.train.engine import Engine, without_tiny_numbers
 from coopsheaf.train.evaluation import epochs_between
 from coopsheaf.train.feed import NodeFeed
 from coopsheaf.train.loop import (
@@ -187,6 +187,7 @@ class Pass:
             return self.stack.outputs(leaves, *given, training=training)
 
 
+@without_tiny_numbers()
 def fit_together(
     members: Sequence[Member],
     task: Task,
