@@ -95,6 +95,7 @@ class Training:
     """A graph with features and labels, and one network and optimiser per kernel."""
 
     def __init__(self, name: str, kernels: tuple[str, ...], threads: int) -> None:
+        torch.set_flush_denormal(True)  # as in training, for all sides
         torch.set_num_threads(threads)
         self.setting = SETTINGS[name]
         torch.manual_seed(SEED)

@@ -117,25 +117,20 @@ static inline void answer_node(float own, const float* x, const float* m, float 
 template <int D>
 static inline void map_gradient(const float* m, float factor, const float* u, const float* v,
                                 int64_t h, float* gm, float* gf) {
-  V dots[D][D];
-  for (int a = 0; a < D; a++) {
-    for (int b = 0; b < D; b++) dots[a][b] = V{};
-  }
+  V dots[D * D] = {};
   each_vector(h, [&](int64_t c, int lanes) {
     V right[D];
     for (int b = 0; b < D; b++) right[b] = load_some(v + b * h + c, lanes);
     for (int a = 0; a < D; a++) {
       V left = load_some(u + a * h + c, lanes);
-      for (int b = 0; b < D; b++) dots[a][b] += left * right[b];
+      for (int b = 0; b < D; b++) dots[a * D + b] += left * right[b];
     }
   });
-  float total = 0.0f;
-  for (int a = 0; a < D; a++) {
-    for (int b = 0; b < D; b++) {
-      float dot = sum(dots[a][b]);
-      gm[a * D + b] = -factor * dot;
-      total -= m[a * D + b] * dot;
-    }
+  float total = 0.0f, products[D * D];
+  sums<D * D>(dots, products);
+  for (int i = 0; i < D * D; i++) {
+    gm[i] = -factor * products[i];
+    total -= m[i] * products[i];
   }
   if (gf != nullptr) *gf = total;
 }

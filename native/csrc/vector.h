@@ -79,6 +79,37 @@ static inline float sum(V v) {
   return total;
 }
 
+// The sums of N vectors. Many at once take a third of the instructions of one after the other.
+template <int N>
+static inline void sums(const V* v, float* out) {
+#if defined(__AVX512F__)
+  for (int first = 0; first < N; first += 16) {
+    int some = N - first < 16 ? N - first : 16;
+    __m512 a[16], quarters[4];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++) a[i] = i < some ? (__m512)v[first + i] : _mm512_setzero_ps();
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {  // in each quarter, the sums of four vectors' quarters
+      __m512d halves[2];
+#pragma GCC unroll 2
+      for (int j = 0; j < 2; j++) {
+        __m512 x = a[4 * i + 2 * j], y = a[4 * i + 2 * j + 1];
+        halves[j] = (__m512d)_mm512_add_ps(_mm512_unpacklo_ps(x, y), _mm512_unpackhi_ps(x, y));
+      }
+      quarters[i] = _mm512_add_ps((__m512)_mm512_unpacklo_pd(halves[0], halves[1]),
+                                  (__m512)_mm512_unpackhi_pd(halves[0], halves[1]));
+    }
+    auto fold = [](__m512 x, __m512 y) {
+      return _mm512_add_ps(_mm512_shuffle_f32x4(x, y, 0x88), _mm512_shuffle_f32x4(x, y, 0xdd));
+    };
+    __m512 all = fold(fold(quarters[0], quarters[1]), fold(quarters[2], quarters[3]));
+    store(out + first, (V)all, some);
+  }
+#else
+  for (int i = 0; i < N; i++) out[i] = sum(v[i]);
+#endif
+}
+
 static inline V absolute(V x) { return (V)((VU)x & 0x7fffffffu); }
 
 // Runs `f(first, count)` over [0, size) in steps of a vector; all but the last have all lanes.
