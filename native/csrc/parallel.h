@@ -79,17 +79,19 @@ static void sum_rows(int64_t rows, int64_t block, int64_t size, float* total, co
   int64_t blocks = (rows + block - 1) / block;
   int64_t groups = 1;  // a power of two: two and four threads have as much to do each
   while (2 * groups <= std::min(MOST, blocks / 2)) groups *= 2;
-  std::vector<float> sums(groups * size, 0.0f);
+  constexpr int64_t LINE = 16;  // no two groups in one line of the cache, which threads would wait for
+  int64_t apart = (size + LINE - 1) / LINE * LINE + LINE;
+  std::vector<float> sums(groups * apart, 0.0f);
   parallel(groups, 1, [&](int64_t begin, int64_t end) {
     for (int64_t group = begin; group < end; group++) {
       int64_t first = blocks * group / groups * block;
       int64_t last = std::min(rows, blocks * (group + 1) / groups * block);
-      f(first, last, sums.data() + group * size);
+      f(first, last, sums.data() + group * apart);
     }
   });
   for (int64_t i = 0; i < size; i++) {
     float value = 0.0f;
-    for (int64_t group = 0; group < groups; group++) value += sums[group * size + i];
+    for (int64_t group = 0; group < groups; group++) value += sums[group * apart + i];
     total[i] = value;
   }
 }
