@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from train_step import SETTINGS, Training, positive, write_json_lines
+from train_step import SETTINGS, Training, drop_tiny_numbers, positive, write_json_lines
 
 from coopsheaf.models import csnn as csnn_module
 from coopsheaf.nn import csnn_conv, sage
@@ -110,6 +110,7 @@ class Watch(TorchDispatchMode):
 def profile(graph: str, kernel: str, steps: int) -> list[dict[str, Any]]:
     """One record per part and kind of operation: seconds and bytes of one step, on average."""
     training = Training(graph, (kernel,), threads=1)
+    drop_tiny_numbers()
     model = training.models[kernel]
     training.step(kernel)  # Adam's moments exist from the second step on
     watch = Watch()

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from coopsheaf.memory import keep_freed_memory
 from coopsheaf.sheaves.kernels import VARIABLE, use_kernel
+from coopsheaf.threads import on_every_thread
 
 # Implementations of CSNN, and PyG's GCN: of the same width and depth, the same with its
 # normalisation cached on a CSR matrix, and of the size that the paper compares with.
@@ -91,11 +92,15 @@ def keep_memory(allocator: str) -> bool:
     return allocator == "kept" and keep_freed_memory()
 
 
+def drop_tiny_numbers() -> None:
+    """Until this process ends they are zero, as in training; for all sides."""
+    on_every_thread(lambda: torch.set_flush_denormal(True))
+
+
 class Training:
     """A graph with features and labels, and one network and optimiser per kernel."""
 
     def __init__(self, name: str, kernels: tuple[str, ...], threads: int) -> None:
-        torch.set_flush_denormal(True)  # as in training, for all sides
         torch.set_num_threads(threads)
         self.setting = SETTINGS[name]
         torch.manual_seed(SEED)

@@ -48,6 +48,7 @@ from steps import (
     KERNELS,
     OURS,
     Training,
+    drop_tiny_numbers,
     has_native,
     keep_memory,
     make_steps,
@@ -101,6 +102,7 @@ def prepare(
     kept = keep_memory(allocator)
     _CLOCK.append(time.process_time if clock == "cpu" else time.perf_counter)
     steps, found = make_steps(graph, kernels, threads, floor=floor)
+    drop_tiny_numbers()
     _STEPS.update(steps)
     return kept, found
 
@@ -157,6 +159,7 @@ def measure_memory(graph: str, kernel: str, threads: int, allocator: str) -> tup
     """Peak megabytes of a step: above the prepared process, and of the whole process."""
     keep_memory(allocator)
     training = Training(graph, (kernel,), threads)
+    drop_tiny_numbers()
     if kernel == "compiled":  # what compiling takes is not the step's
         training.step(kernel)
         training.optimizers[kernel].zero_grad(set_to_none=True)

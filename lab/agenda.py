@@ -101,10 +101,12 @@ def _has(record: Record, setting: str) -> bool:
     return isinstance(value, int | float) and value == float(text)
 
 
-def is_smaller(model: str, dataset: str, recipe: str) -> bool:
-    """Whether a rival was run at a size that a CPU trains, and not at the published one."""
+def how_cut(model: str, dataset: str, recipe: str) -> str:
+    """In what a rival is less than published, where it was run as a CPU trains it; or nothing."""
     of_agenda = dataset in LARGE and model in LARGE_RIVALS
-    return of_agenda and recipe.startswith(f"{model}/") and recipe != f"{model}/{dataset}"
+    if not of_agenda or not recipe.startswith(f"{model}/") or recipe == f"{model}/{dataset}":
+        return ""
+    return "shorter" if LARGE_RIVALS[model] == _SHORT else "smaller"
 
 
 def _agenda() -> Iterable[Item]:

@@ -10,7 +10,7 @@ from coopsheaf.report.paired import Paired
 from coopsheaf.report.rows import Row
 from coopsheaf.report.tables import NOTHING, format_score, protocol_differences, unit
 from coopsheaf.report.text import escape_markdown
-from lab.agenda import is_smaller
+from lab.agenda import how_cut
 from lab.compare import standard_error
 from lab.published import PAPER
 
@@ -33,7 +33,8 @@ def untuned(row: Row) -> str:
     """A mark for settings that nobody chose for this dataset, or of less than published size."""
     if row.recipe == "default":
         return " (default settings)"
-    return " (smaller than published)" if is_smaller(row.model, row.dataset, row.recipe) else ""
+    cut = how_cut(row.model, row.dataset, row.recipe)
+    return f" ({cut} than published)" if cut else ""
 
 
 def count_cell(row: Row) -> str:

@@ -40,6 +40,8 @@ def defaults(command: args.Defaults) -> int:
     for name in command.sets:
         check_choice("--sets", name, known)
     sets = {name: known[name] for name in command.sets or wanted}
+    if command.report and command.together:
+        raise ValueError("--together goes with training; --report trains nothing")
     if not command.report:
         set_threads(command.threads)
         where = (command.results, command.work, command.data_dir)

@@ -26,6 +26,7 @@ FLOORS = [
     "notebook",
     "schema",
     "tensor_checks",
+    "threads",
     "sheaves.edges",
     "sheaves.places",
     "sheaves.graph",

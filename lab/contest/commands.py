@@ -25,6 +25,8 @@ def contest(command: args.Contest) -> int:
     if command.minutes is not None and not command.minutes > 0:
         raise ValueError(f"--minutes must be positive; got {command.minutes}")
     _check_figure(command.figure)
+    if command.figure is not None and (command.plan or command.league != "directions"):
+        raise ValueError("--figure is drawn of --league directions, and not beside --plan")
     if command.plan:
         return _show_plan(command, league)
     if not command.report:

@@ -6,6 +6,7 @@ Only validation scores of trials are looked at: nothing here is a final run.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -20,9 +21,11 @@ MATCHED = {"GCN": ("gcn",), "NSD": ("nsd-diag", "nsd-orthogonal", "nsd-general")
 
 
 def best_by_layers(one: Standing) -> dict[int, float]:
-    """Number of layers → best mean validation score of a trial."""
+    """Number of layers → best mean validation score of a trial, of those that came to something."""
     best: dict[int, float] = {}
     for trial in one.whole_trials:
+        if one.worth(trial) == -math.inf:
+            continue
         settings = next(iter(one.runs[trial].values())).settings
         layers = next(int(s.partition("=")[2]) for s in settings if ".num_layers=" in s)
         best[layers] = max(best.get(layers, float("-inf")), one.worth(trial))

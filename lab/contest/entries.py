@@ -32,7 +32,7 @@ class Entry:
         together: runs that were trained in one pass, 0 for a run alone.
         alone: why it was trained alone where there were others to share a pass with.
         config_hash, model_version, dataset_checksum: what makes it the same run elsewhere.
-        parameters, commit, versions, machine, threads, time: provenance.
+        parameters, commit, versions, machine, threads, instructions, time: provenance.
     """
 
     league: str
@@ -61,6 +61,7 @@ class Entry:
     versions: dict[str, str] = field(default_factory=dict)
     machine: str = ""
     threads: int = 0
+    instructions: dict[str, str] = field(default_factory=dict)
     time: str = ""
 
     @property

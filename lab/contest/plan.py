@@ -83,10 +83,13 @@ class Contestant:
 
     def recipe(self, trial: int, dataset: str) -> Recipe:
         """The recipe of a trial on a data set."""
-        if trial == PUBLISHED:
-            return load_recipe(f"{self.model}/{dataset}").set(*self.fixed)
-        settings = (*DATA.get(dataset, ()), *self.settings(trial))
-        return default_recipe(self.model, dataset).set(*settings)
+        of = load_recipe(f"{self.model}/{dataset}") if trial == PUBLISHED else None
+        return (of or default_recipe(self.model, dataset)).set(*self.assignments(trial, dataset))
+
+    def assignments(self, trial: int, dataset: str) -> tuple[str, ...]:
+        """All that is set in the recipe of a trial, as a user types it."""
+        own = self.fixed if trial == PUBLISHED else self.settings(trial)
+        return (*DATA.get(dataset, ()), *own)
 
     def has_published(self, dataset: str) -> bool:
         return not self.fixed and f"{self.model}/{dataset}" in _published()

@@ -37,6 +37,7 @@ from lab.contest.plan import PUBLISHED, Contestant, League
 
 # What ends a trial and is a result: it diverged, or does not fit.
 TROUBLES = (ValueError, ArithmeticError, MemoryError, RuntimeError)
+_PROVENANCE = ("parameters", "versions", "machine", "threads", "instructions")
 
 
 def deadline(minutes: float | None) -> Callable[[], bool]:
@@ -149,7 +150,7 @@ class Contest:
             split=-1,
             seed=recipe.train.seed,
             model=recipe.model_name,
-            settings=[] if trial == PUBLISHED else list(contestant.settings(trial)),
+            settings=list(contestant.assignments(trial, recipe.data.name)),
             metric=task_of(recipe.train, data).metric,
             val=None,
             test=None,
@@ -186,7 +187,7 @@ class Made:
             epochs=self.result.epochs,
             seconds=round(self.result.seconds, 3),
             together=info.get("together", 0),
-            **{key: info[key] for key in ("parameters", "versions", "machine", "threads")},
+            **{key: info[key] for key in _PROVENANCE},
         )
 
 

@@ -29,6 +29,8 @@ def peptides(command: args.Peptides) -> int:
         raise ValueError(f"--seeds goes with --part full; {command.part} has one seed")
     if command.part == "search" and command.models:
         raise ValueError(f"--models goes with --part cut and full; the search is of {SEARCHED}")
+    if command.report and (command.models or command.minutes is not None or command.seeds > 1):
+        raise ValueError("--models, --minutes and --seeds go with training; --report shows all")
     code = 0 if command.report else _train(command)
     return _write(command) or code
 

@@ -51,6 +51,7 @@ class Tiles {
       uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
       uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
     } shape;
+    asm volatile("" ::: "memory");  // the shape is in memory before it is loaded
     _tile_loadconfig(&shape);
   }
   ~Tiles() { _tile_release(); }

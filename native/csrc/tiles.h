@@ -21,6 +21,7 @@ template <bool LOWER, bool RIGHT>
 static inline void corner(int64_t depth, const uint32_t* a, int64_t a_row, const uint32_t* b,
                           int64_t b_row, float* c, int64_t c_row, bool add) {
   int64_t a_bytes = 4 * a_row, b_bytes = 4 * b_row, c_bytes = 4 * c_row;
+  asm volatile("" ::: "memory");  // compilers do not know that loads of tiles read memory
   if (add) {
     _tile_loadd(0, c, c_bytes);
     if (RIGHT) _tile_loadd(1, c + SIDE, c_bytes);

@@ -175,6 +175,7 @@ struct Normal {
 // polynomial q was fitted to a relative error of 3.3e-8 for all z >= 0.
 static inline __attribute__((always_inline)) Normal normal(V x) {
   V z = absolute(x) * 0.70710678118654752f;
+  z = choose(z < 1e9f, z, all(1e9f));  // the tail is zero long before; 1 / infinity is not to be had
   V t = reciprocal(1.0f + 0.45f * z);
   V s = 2.0f * t - 1.0f;
   V bell = exponential(-0.5f * x * x);

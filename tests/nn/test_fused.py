@@ -137,6 +137,8 @@ def test_activations_far_out() -> None:
     for code, act in ((fused.GELU, F.gelu), (fused.RELU, F.relu)):
         got = fused.linear(x, one, None, code)
         assert_close(got.double(), act(x.double()), rtol=2e-6, atol=1e-9)
+        ends = torch.tensor([[1e30], [torch.inf]])
+        assert torch.equal(fused.linear(ends, one, None, code), ends)
 
 
 # Masks.

@@ -281,6 +281,16 @@ def test_every_rule_of_a_model_is_tested() -> None:
         assert not rule.idle(with_values(base, {"train.schedule": schedule}))
 
 
+def test_a_setting_that_is_refused_elsewhere_is_unset_there(tmp_path: Path) -> None:
+    base = recipe().set("train.schedule=plateau", "train.plateau_floor=1e-5")
+    found = space(tmp_path, '[train]\nschedule = ["plateau", "cosine"]\n')
+    floors = {
+        schedule: choose(base, found, lambda name, item, s=schedule: s)[0].train.plateau_floor
+        for schedule in ("plateau", "cosine")
+    }
+    assert floors == {"plateau": 1e-5, "cosine": None}
+
+
 # --- grids -------------------------------------------------------------------------------------
 
 

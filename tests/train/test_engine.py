@@ -112,3 +112,27 @@ def test_who_has_asked_for_it_before_keeps_it() -> None:
         assert halved(1e-40) == 0
     finally:
         torch.set_flush_denormal(False)
+
+
+def test_it_holds_for_every_thread_and_for_none_afterwards() -> None:
+    """A thread of PyTorch's that has started before would not learn of it by itself."""
+    tiny, threads = torch.full((200_000,), 1e-40), torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert tiny.mul(0.5).count_nonzero() == tiny.numel()  # both threads have started
+        with without_tiny_numbers():
+            assert tiny.mul(0.5).count_nonzero() == 0
+        assert tiny.mul(0.5).count_nonzero() == tiny.numel()
+    finally:
+        torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_whatever_the_default_dtype(dtype: torch.dtype) -> None:
+    torch.set_default_dtype(dtype)
+    try:
+        with without_tiny_numbers():
+            pass
+        assert torch.full((1,), 1e-40, dtype=torch.float32).mul(0.5).item() > 0
+    finally:
+        torch.set_default_dtype(torch.float32)

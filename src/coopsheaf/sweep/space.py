@@ -28,6 +28,7 @@ from typing import Any
 
 from coopsheaf.config import ConfigError, field_types, from_mapping, to_mapping
 from coopsheaf.sweep.rules import RULES
+from coopsheaf.train.config import TrainConfig
 from coopsheaf.train.recipe import Recipe
 from coopsheaf.train.recipes import read_packaged, read_toml
 
@@ -175,8 +176,9 @@ def choose(
     """A point of the space: the recipe with it, and what was picked.
 
     ``pick`` is asked for every setting that has more than one value and matters: one that does not,
-    beside what was picked before (``sweep_rules.py``), stays as the recipe has it. So two points
-    that are the same network trained the same way are the same recipe.
+    beside what was picked before (``rules.py``), stays as the recipe has it, or unset if it may be:
+    some are refused where they do not matter. So two points that are the same network trained the
+    same way are the same recipe.
     """
     ruled = {rule.field: rule for rule in RULES if rule.holds_for(recipe.model_name)}
     plain = [name for name in space.settings if name not in ruled]
@@ -186,10 +188,20 @@ def choose(
         values[name] = _pick(name, space.settings[name], pick, picked)
     recipe = with_values(recipe, values)
     for name, rule in ruled.items():  # in the order of the rules: they look at each other
-        if name in space.settings and not rule.idle(recipe):
+        if rule.idle(recipe):
+            recipe = _without(recipe, name)
+        elif name in space.settings:
             item = space.settings[name]
             recipe = with_values(recipe, {name: _pick(name, item, pick, picked)})
     return recipe, picked
+
+
+def _without(recipe: Recipe, name: str) -> Recipe:
+    """The recipe without an optional setting of training."""
+    section, _, field = name.partition(".")
+    if section == "train" and getattr(TrainConfig, field) is None:
+        return replace(recipe, train=replace(recipe.train, **{field: None}))
+    return recipe
 
 
 def with_values(recipe: Recipe, values: Mapping[str, Value]) -> Recipe:

@@ -161,11 +161,8 @@ class TrainConfig:
             check_int("step_epochs", self.step_epochs, minimum=1)
         if self.step_fall is not None and not 0 < self.step_fall <= 1:
             raise ValueError(f"`step_fall` must be above 0 and at most 1; got {self.step_fall}")
-        if self.plateau_floor is not None and not 0 < self.plateau_floor <= self.lr:
-            raise ValueError(
-                f"`plateau_floor` must be above 0 and at most `lr`, {self.lr:g}; "
-                f"got {self.plateau_floor}"
-            )
+        if self.plateau_floor is not None and not self.plateau_floor > 0:
+            raise ValueError(f"`plateau_floor` must be above 0; got {self.plateau_floor}")
         if self.select is not None:
             check_choice("select", self.select, SELECTIONS)
         if self.stop is not None:

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from coopsheaf.threads import on_every_thread
 from coopsheaf.train.config import PRECISIONS, TrainConfig
 from coopsheaf.train.launch import find_launch
 
@@ -131,14 +132,16 @@ def without_tiny_numbers() -> Iterator[None]:
 
     Maps that close and gradients that vanish are full of them, and many processors take a hundred
     times as long for each: without this, steps late in a training can take five times as long as
-    the first ones. Of this thread and those that it starts; compiled kernels do it by themselves.
+    the first ones. Of PyTorch's threads on the CPU, all of them, so that no result depends on which
+    thread computed it; compiled kernels do it by themselves.
     """
-    before = not torch.full((1,), 1e-40).mul(0.5).item()
-    torch.set_flush_denormal(True)
+    tiny = torch.full((1,), 1e-40, dtype=torch.float32, device="cpu")
+    before = not tiny.mul(0.5).item()
+    on_every_thread(lambda: torch.set_flush_denormal(True))
     try:
         yield
     finally:
-        torch.set_flush_denormal(before)
+        on_every_thread(lambda: torch.set_flush_denormal(before))
 
 
 def make_fabric(

@@ -232,6 +232,10 @@ def _make_optimizer(model: nn.Module, config: TrainConfig) -> Optimizer:
             raise ValueError(
                 f"`{name}` belongs to `schedule` {owner}; got {config.schedule!r}: remove one"
             )
+    if config.plateau_floor is not None and config.plateau_floor > config.lr:
+        raise ValueError(
+            f"`plateau_floor` must be at most `lr`, {config.lr:g}; got {config.plateau_floor:g}"
+        )
     kinds: dict[str, Any] = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
     kind = kinds.get(config.optimizer, torch.optim.AdamW)
     # Models that are not ours need not know of groups or maps.

@@ -256,6 +256,22 @@ def test_a_library_of_another_age_is_not_called(monkeypatch: pytest.MonkeyPatch)
         assert fresh_load() is None
 
 
+def test_instructions_that_this_machine_lacks_are_not_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They would end the process at the first call, without a word."""
+    found = native.load_library().instructions  # type: ignore[union-attr]
+    monkeypatch.setattr(library, "_SETS", (*library._SETS, "newest"))
+    monkeypatch.setenv("COOPSHEAF_INSTRUCTIONS", "newest")
+    with pytest.warns(UserWarning, match=f"this machine has {found}, and not newest"):
+        assert fresh_load() is None
+    monkeypatch.setenv("COOPSHEAF_INSTRUCTIONS", "fast")
+    with pytest.warns(UserWarning, match="instructions must be one of portable, avx2"):
+        assert fresh_load() is None
+    monkeypatch.setenv("COOPSHEAF_INSTRUCTIONS", "portable")
+    assert fresh_load().instructions == "portable"  # type: ignore[union-attr]
+
+
 def test_an_unknown_kernel_in_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "_active", None)
     monkeypatch.setenv("COOPSHEAF_KERNEL", "fastest")
@@ -269,34 +285,11 @@ def test_loading_warns_of_nothing() -> None:
         assert fresh_load() is not None
 
 
-@pytest.mark.parametrize(
-    ("platform", "name"),
-    [
-        ("linux", "libtorch_cpu.so"),
-        ("darwin", "libtorch_cpu.dylib"),
-        ("win32", "torch_cpu.dll"),
-    ],
-)
-def test_threads_are_those_of_pytorch_on_every_platform(
-    platform: str, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened: list[Path] = []
-
-    def load(path: str) -> Any:
-        opened.append(Path(path))
-        raise OSError
-
-    monkeypatch.setattr(library.sys, "platform", platform)
-    monkeypatch.setattr(library.ctypes, "CDLL", load)
-    assert library._torch_loop() is None
-    assert opened == [Path(torch.__file__).parent / "lib" / name]
-
-
 def test_a_library_knows_whose_threads_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     import coopsheaf_kernels
 
     assert native.uses_threads(), "this PyTorch has a C function for parallel loops"
-    monkeypatch.setattr(library, "_torch_loop", lambda: None)
+    monkeypatch.setattr(library, "parallel_loop", lambda: None)
     alone = library.Library(coopsheaf_kernels.LIBRARY, "0.1.0")
     try:
         assert not alone.uses_threads

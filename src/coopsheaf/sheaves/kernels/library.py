@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
-import sys
 import warnings
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -17,8 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
+
+from coopsheaf.threads import parallel_loop
 
 # The arguments of every function: whole numbers (n), other numbers (x), addresses of arrays (a).
 _ARGUMENTS = {
@@ -42,9 +42,9 @@ _ARGUMENTS = {
     "update": "nnnaaannna",
     "update_back": "nnnaaaannnaaa",
 }
+# From what every machine has to what few have: a machine with one has those before it.
+_SETS = ("portable", "avx2", "avx512", "avx512_bf16", "amx")
 _KINDS = {"n": ctypes.c_int64, "x": ctypes.c_float, "a": ctypes.c_void_p}
-
-_TORCH = {"darwin": "libtorch_cpu.dylib", "win32": "torch_cpu.dll"}  # elsewhere .so
 
 INTERFACE = 3  # raised, here and in `library.cpp`, with every change of arguments
 LARGEST_STALK = 8  # the largest stalk dimension that was compiled
@@ -70,6 +70,8 @@ class Library:
         best = library.coopsheaf_instructions
         best.restype = ctypes.c_char_p
         found = best().decode()  # also where a set is given: it asks the system for tiles
+        if instructions is not None and _rank(instructions) > _rank(found):
+            raise OSError(f"this machine has {found}, and not {instructions}, which was asked for")
         self.version = version
         self.instructions = instructions or found
         self.functions = {}
@@ -78,7 +80,7 @@ class Library:
             function.argtypes = [_KINDS[kind] for kind in arguments]
             function.restype = None
             self.functions[name] = function
-        loop = _torch_loop()
+        loop = parallel_loop()
         self.uses_threads = loop is not None  # PyTorch's; else everything is done in one
         library.coopsheaf_use_loop.argtypes = [ctypes.c_void_p]
         library.coopsheaf_use_loop(loop)
@@ -93,15 +95,6 @@ class Library:
 
     def __repr__(self) -> str:
         return f"coopsheaf-kernels {self.version} ({self.instructions})"
-
-
-def _torch_loop() -> ctypes.c_void_p | None:
-    """The address of PyTorch's own parallel loop, where it has a C function for it (from 2.10)."""
-    path = Path(torch.__file__).parent / "lib" / _TORCH.get(sys.platform, "libtorch_cpu.so")
-    try:
-        return ctypes.cast(ctypes.CDLL(str(path)).torch_parallel_for, ctypes.c_void_p)
-    except (OSError, AttributeError):
-        return None
 
 
 @cache
@@ -119,6 +112,13 @@ def load_library() -> Library | None:
             stacklevel=2,
         )
         return None
+
+
+def _rank(instructions: str) -> int:
+    if instructions not in _SETS:
+        choices = ", ".join(_SETS)
+        raise OSError(f"instructions must be one of {choices}; got {instructions!r}")
+    return _SETS.index(instructions)
 
 
 def addresses(tensors: list[Tensor]) -> Any:
