@@ -17,8 +17,10 @@ extern coopsheaf_loop coopsheaf_parallel_loop;  // null: one thread
 
 namespace VARIANT {
 
-// Calls f(begin, end) on pieces of [0, count), each of at least `grain`. Threads take a piece when
-// they are done with the last: one that other programs hold up does less.
+// Calls f(begin, end) on pieces of [0, count), each of at least `grain`. Every thread has a share of
+// its own, the same one in all loops over as many rows, whose numbers are in the caches next to it;
+// when it is done with that, it takes what others have not come to: a thread that other programs
+// hold up does less.
 template <class F>
 static void parallel(int64_t count, int64_t grain, const F& f) {
   constexpr int64_t MOST = 64;
@@ -32,8 +34,12 @@ static void parallel(int64_t count, int64_t grain, const F& f) {
   struct Work {
     const F& f;
     int64_t count, piece, pieces;
-    std::atomic<int64_t> next;
-  } work{f, count, piece, pieces, {0}};
+    std::atomic<bool> taken[MOST];
+
+    void take(int64_t i) {
+      if (!taken[i].exchange(true)) f(i * piece, std::min((i + 1) * piece, count));
+    }
+  } work{f, count, piece, pieces, {}};
   coopsheaf_body body = [](int64_t begin, int64_t end, void* context) {
     Work& all = *static_cast<Work*>(context);
     Processor processor;
@@ -41,9 +47,8 @@ static void parallel(int64_t count, int64_t grain, const F& f) {
       all.f((int64_t)0, all.count);
       return;
     }
-    for (int64_t at; (at = all.piece * all.next++) < all.count;) {
-      all.f(at, std::min(at + all.piece, all.count));
-    }
+    for (int64_t i = begin; i < end; i++) all.take(i);
+    for (int64_t i = all.pieces; i-- > 0;) all.take(i);
   };
   coopsheaf_parallel_loop(0, pieces, 1, body, &work);
 }
