@@ -11,12 +11,11 @@ from coopsheaf.nn import fused
 from coopsheaf.nn.products import linear
 from coopsheaf.sheaves.kernels import is_fused
 
-HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-
 
 def has_hooks(module: nn.Module) -> bool:
     """Whether somebody listens to what happens inside of a module."""
-    return any(getattr(module, hooks) for hooks in HOOKS)
+    before = module._forward_pre_hooks or module._backward_pre_hooks
+    return bool(before or module._forward_hooks or module._backward_hooks)
 
 
 def apply_linear(module: Any, x: Tensor, act: Callable[[Tensor], Tensor]) -> Tensor:

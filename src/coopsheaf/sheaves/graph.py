@@ -126,12 +126,12 @@ class Graph:
     @property
     def in_degree(self) -> Tensor:
         """Number of edges into each node, ``(n,)``."""
-        return self.by_target.ptr.diff()
+        return self.remember("in-degree", lambda graph: graph.by_target.ptr.diff())
 
     @property
     def out_degree(self) -> Tensor:
         """Number of edges out of each node, ``(n,)``."""
-        return self.by_source.ptr.diff()
+        return self.remember("out-degree", lambda graph: graph.by_source.ptr.diff())
 
     def reverse(self) -> Graph:
         """The same edges in the other direction; nothing is sorted again."""

@@ -200,7 +200,7 @@ def _without(recipe: Recipe, name: str) -> Recipe:
     """The recipe without an optional setting of training."""
     section, _, field = name.partition(".")
     if section == "train" and getattr(TrainConfig, field) is None:
-        return replace(recipe, train=replace(recipe.train, **{field: None}))
+        return with_values(recipe, {name: None})
     return recipe
 
 

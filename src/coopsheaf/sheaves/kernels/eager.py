@@ -42,11 +42,16 @@ def is_plain(
     dtypes: Sequence[torch.dtype] = (torch.float32, torch.float64),
 ) -> bool:
     """Tensors of one of these dtypes on this kind of device, outside of transforms and autocast."""
-    given = [tensor for tensor in tensors if tensor is not None]
-    dtype = given[0].dtype
+    kind, dtype = f"is_{device}", None
+    for tensor in tensors:  # a loop of its own: this is asked for every operation
+        if tensor is None:
+            continue
+        if dtype is None:
+            dtype = tensor.dtype
+        if tensor.dtype != dtype or not getattr(tensor, kind):
+            return False
     return (
         dtype in dtypes
-        and all(tensor.dtype == dtype and tensor.device.type == device for tensor in given)
         and forward_ad._current_level < 0
         and not is_transformed()
         and not torch.is_autocast_enabled(device)

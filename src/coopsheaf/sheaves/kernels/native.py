@@ -17,7 +17,7 @@ from torch import Tensor
 from coopsheaf.sheaves.graph import CSR, Graph
 from coopsheaf.sheaves.kernels import factored
 from coopsheaf.sheaves.kernels.diagonal import inverse_sqrt
-from coopsheaf.sheaves.kernels.eager import differentiable_backward, is_plain_eager
+from coopsheaf.sheaves.kernels.eager import differentiable_backward, is_plain
 from coopsheaf.sheaves.kernels.library import LARGEST_STALK, Library, load_library
 from coopsheaf.sheaves.kernels.terms import NodeTerms, Terms, dense_terms
 from coopsheaf.sheaves.maps import ConformalMaps, NodeMaps
@@ -61,14 +61,14 @@ def edge_lists(csr: CSR) -> tuple[Tensor, Tensor, bool]:
 
 def is_plain_single(*tensors: Tensor | None) -> bool:
     """Tensors in single precision on the CPU, and nobody who needs to look inside."""
-    given = [tensor for tensor in tensors if tensor is not None]
-    return given[0].dtype == torch.float32 and is_plain_eager(*given)
+    return not torch.compiler.is_compiling() and is_plain(tensors, dtypes=(torch.float32,))
 
 
 def needs_gradient(*tensors: Tensor | None) -> bool:
     """Whether somebody will go back through a function of these tensors."""
-    wanted = any(tensor is not None and tensor.requires_grad for tensor in tensors)
-    return wanted and torch.is_grad_enabled()
+    if not torch.is_grad_enabled():
+        return False
+    return any(tensor is not None and tensor.requires_grad for tensor in tensors)
 
 
 def node_maps(x: Tensor, terms: Terms | NodeTerms) -> Tensor:
