@@ -21,11 +21,11 @@ def test_what_computes_is_said(program: Program) -> None:
 def test_compiled_kernels_are_named_and_can_be_switched_off(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert lines(program.ok("env"))["kernel"].startswith("native: coopsheaf-kernels 0.1.0 (")
+    assert lines(program.ok("env"))["kernel"].startswith("native: coopsheaf-kernels 0.2.0 (")
     monkeypatch.setattr("coopsheaf.sheaves.kernels._active", None)
     monkeypatch.setenv("COOPSHEAF_KERNEL", "factored")
     said = lines(program.ok("env"))["kernel"]
-    assert said.startswith("factored (coopsheaf-kernels 0.1.0")
+    assert said.startswith("factored (coopsheaf-kernels 0.2.0")
     assert "COOPSHEAF_KERNEL says otherwise" in said
 
 
