@@ -16,6 +16,9 @@ from typing import Any
 SEED = 0
 MB = 2**20
 
+# The laboratory is in no wheel: a program that is started here finds it beside this folder.
+sys.path.append(str(Path(__file__).parents[1]))
+
 
 def in_fresh_process(function: Callable[..., Any], *args: Any) -> Any:
     """Call a function in a new interpreter that has not allocated anything yet."""

@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from shared import SEED  # first: it finds the laboratory
 from torch import Tensor, nn
 from torch_geometric.data import Batch, Data
 from torch_geometric.loader import DataLoader
@@ -34,8 +35,6 @@ from lab.squash.networks import tree_network
 from lab.squash.runner import PART_NODES
 from lab.squash.settings import TREE_MODELS, TreeModel, batch_size
 from lab.squash.trees import Forests
-
-SEED = 0
 
 
 class Loose:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -92,3 +93,12 @@ def test_programs_write_what_computed(
     assert lines
     for record in map(json.loads, lines):
         assert {name: record[name] for name in ("kernel", "versions", "commit")} == shared.made_by()
+
+
+@pytest.mark.parametrize("name", ["models", "squash"])
+def test_programs_find_the_laboratory_as_they_are_typed(name: str, tmp_path: Path) -> None:
+    """From anywhere, without the tests' or the reader's own paths."""
+    command = [sys.executable, "-E", BENCHMARKS / f"{name}.py", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "usage:" in done.stdout
