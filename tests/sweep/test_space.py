@@ -289,6 +289,11 @@ def test_a_setting_that_is_refused_elsewhere_is_unset_there(tmp_path: Path) -> N
         for schedule in ("plateau", "cosine")
     }
     assert floors == {"plateau": 1e-5, "cosine": None}
+    idle = base.set(
+        "train.schedule=none"
+    )  # what does nothing from the start is refused in training
+    one = choose(idle, space(tmp_path, "[train]\nlr = [0.1, 0.2]\n"), lambda name, item: 0.1)[0]
+    assert one.train.plateau_floor == 1e-5
 
 
 # --- grids -------------------------------------------------------------------------------------

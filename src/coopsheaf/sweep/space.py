@@ -176,10 +176,11 @@ def choose(
     """A point of the space: the recipe with it, and what was picked.
 
     ``pick`` is asked for every setting that has more than one value and matters: one that does not,
-    beside what was picked before (``rules.py``), stays as the recipe has it, or unset if it may be:
-    some are refused where they do not matter. So two points that are the same network trained the
-    same way are the same recipe.
+    beside what was picked before (``rules.py``), stays as the recipe has it; one that
+    matters to the recipe and not to the point is unset if it may be, as some are refused where they
+    do nothing. So two points that are the same network trained the same way are the same recipe.
     """
+    given = recipe
     ruled = {rule.field: rule for rule in RULES if rule.holds_for(recipe.model_name)}
     plain = [name for name in space.settings if name not in ruled]
     picked: dict[str, Value] = {}
@@ -189,7 +190,7 @@ def choose(
     recipe = with_values(recipe, values)
     for name, rule in ruled.items():  # in the order of the rules: they look at each other
         if rule.idle(recipe):
-            recipe = _without(recipe, name)
+            recipe = recipe if rule.idle(given) else _without(recipe, name)
         elif name in space.settings:
             item = space.settings[name]
             recipe = with_values(recipe, {name: _pick(name, item, pick, picked)})

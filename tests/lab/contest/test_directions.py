@@ -81,3 +81,5 @@ def test_it_is_drawn_by_the_command(laboratory: Program) -> None:
     assert "figure: a.svg" in laboratory(*words, "a.svg").out
     assert Path("a.svg").read_text("utf-8").lstrip().startswith("<?xml")
     assert "--figure must end in .svg" in laboratory(*words, "a.txt").error
+    other = laboratory("contest", "--league", "sheaves", "--report", "--figure", "b.svg").error
+    assert "--figure is drawn of --league directions" in other

@@ -16,6 +16,7 @@ from lab.contest.plan import (
     LEAGUES,
     MOST_TRIALS,
     PROTOCOL,
+    PUBLISHED,
     SHARED,
     Contestant,
     shared_draws,
@@ -78,6 +79,17 @@ def test_nobody_gets_loops_where_somebody_refuses_them() -> None:
             chosen = contestant.recipe(0, dataset).data.self_loops
             has.append((chosen or info.processing.self_loops) != "remove")
         assert not any(has) or info.published.self_loops == 0
+
+
+def test_a_record_says_all_that_is_set() -> None:
+    """Whoever types it again has the same recipe, also where loops are taken away."""
+    for name, trial in (("csnn", 0), ("csnn-released", 3), ("dsnn", 1)):
+        one = CONTESTANTS[name]
+        for dataset in ("texas", "chameleon-directed"):
+            typed = default_recipe(one.model, dataset).set(*one.assignments(trial, dataset))
+            assert typed.hash() == one.recipe(trial, dataset).hash()
+    published = CONTESTANTS["csnn"].recipe(PUBLISHED, "chameleon-directed")
+    assert published.data.self_loops == "remove"
 
 
 def test_a_dozen_trials_have_every_value_equally_often() -> None:

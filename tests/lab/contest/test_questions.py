@@ -158,6 +158,20 @@ def test_the_best_of_a_family_is_matched_and_only_what_is_searched() -> None:
     assert matched_depths(whole("gcn", LOW)) == []
 
 
+def test_a_trial_that_came_to_nothing_is_no_depth() -> None:
+    """All of GCN's trials of four layers have failed: nobody is ahead of them."""
+    runs = whole("csnn", LOW, 0.9) + whole("gcn", LOW, 0.8)
+    failed = [
+        replace(run, val=None, test=None, trouble="diverged")
+        if run.contestant == "gcn" and run.trial % 4 == 3
+        else run
+        for run in runs
+    ]
+    (one,) = matched_depths(failed)
+    assert one.layers == 1
+    assert one.rivals == pytest.approx({"GCN": 0.8})
+
+
 def test_trials_that_come_to_nothing_are_counted(tmp_path: Path) -> None:
     broken = replace(entry("csnn", 0, 0, None, None, league="sheaves"), trouble="diverged")
     evidence = write(tmp_path, [broken, *finished("csnn", [0.5] * 4, league="sheaves")])

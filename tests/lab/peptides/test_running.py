@@ -128,6 +128,7 @@ def test_wrong_words_are_one_line(laboratory: Program) -> None:
         (["--part", "full", "--seeds", "5"], "--seeds must be at most 4; got 5"),
         (["--seeds", "2"], "--seeds goes with --part full; cut has one seed"),
         (["--part", "search", "--models", "csnn"], "--models goes with --part cut and full"),
+        (["--report", "--models", "csnn"], "--models, --minutes and --seeds go with training"),
         (["--models", "csnn"], "0 of 5 settings are recorded; run --part search first"),
     ):
         assert said in laboratory("peptides", *words).error
